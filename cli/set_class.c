@@ -130,7 +130,7 @@ struct target {
 static int set_slices(const struct target *t, bool has_slot)
 {
 	int mode_err = 0;
-	int err = gp_outside_set(t->dev, t->list.group, t->compute, t->cls, has_slot, &mode_err);
+	int err = gp_outside_set(t->dev, &t->list, t->cls, has_slot, &mode_err);
 
 	if (mode_err)
 		gp_note("%s: process %d: cannot set the preemption mode: %s", t->verb, (int)t->pid,

@@ -142,9 +142,7 @@ static int set_short_slice(const struct keeper *k)
 		err = devices.dev[0]->ops->groups(devices.dev[0], k->pid, &list);
 	if (!err) {
 		compute = gp_compute_groups(&list);
-		err = compute ?
-			      gp_outside_set(devices.dev[0], list.group, compute, &be, true, NULL) :
-			      -ESRCH;
+		err = compute ? gp_outside_set(devices.dev[0], &list, &be, true, NULL) : -ESRCH;
 	}
 	gp_group_list_put(&list);
 	return err;

@@ -198,7 +198,8 @@ static int group_enter(struct gp_client_device *dev, struct gp_group *group)
 	if (!err) {
 		/* In this order: then a new greeting of the daemon does not report it twice. */
 		gp_daemon_link_regrouped(dev);
-		atomic_fetch_add(&dev->groups, 1);
+		if (group->kind == GP_GROUP_COMPUTE)
+			atomic_fetch_add(&dev->groups, 1);
 	}
 	/* A group that appears while the others are suspended. */
 	if (!err && dev->yielded)
@@ -212,10 +213,13 @@ int gp_client_device_group_add(struct gp_client_device *dev, struct gp_group *gr
 	struct gp_event ev = {
 		.type = GP_EV_GROUP_APPEAR,
 		.tenant = GP_BASE_TENANT,
-		.group.id = group->id,
+		.group = { .id = group->id, .copies = group->kind == GP_GROUP_COPY },
 	};
-	int err = group_enter(dev, group);
+	int err;
 
+	if (!gp_runtime_takes(dev->rt, group))
+		return 1;
+	err = group_enter(dev, group);
 	if (err)
 		return err;
 	gp_client_device_post(dev, &ev);
@@ -235,7 +239,7 @@ void gp_client_device_group_gone(struct gp_client_device *dev, struct gp_group *
 
 	gp_runtime_lock(dev->rt);
 	known = gp_runtime_group_leave(dev->rt, group);
-	if (known)
+	if (known && group->kind == GP_GROUP_COMPUTE)
 		atomic_fetch_sub(&dev->groups, 1);
 	gp_runtime_unlock(dev->rt);
 	if (!known)
@@ -257,8 +261,7 @@ static void scan_take(struct gp_client_device *dev, struct gp_group_list *list)
 	struct gp_group_list old = dev->scanned;
 
 	for (size_t i = 0; i < list->count; i++)
-		if (list->group[i]->kind == GP_GROUP_COMPUTE)
-			gp_client_device_group_add(dev, list->group[i]);
+		gp_client_device_group_add(dev, list->group[i]);
 	for (size_t i = 0; i < old.count; i++)
 		if (!list_has(list, old.group[i]->id))
 			gp_client_device_group_gone(dev, old.group[i]);

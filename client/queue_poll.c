@@ -33,7 +33,7 @@ static int look(struct gp_client_device *dev)
 	int one, busy = -ENODATA;
 
 	gp_runtime_lock(dev->rt);
-	while (busy != 1 && (g = gp_runtime_next(dev->rt, dev, g))) {
+	while (busy != 1 && (g = gp_runtime_next_compute(dev->rt, dev, g))) {
 		one = dev->ops.busy(g->hal);
 		busy = one >= 0 ? one : busy;
 	}

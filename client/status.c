@@ -49,7 +49,7 @@ static void add_groups(struct gp_client_device *dev, struct gp_wire_status *st)
 	uint64_t us;
 
 	gp_runtime_lock(dev->rt);
-	while ((g = gp_runtime_next(dev->rt, dev, g)))
+	while ((g = gp_runtime_next_compute(dev->rt, dev, g)))
 		if (!st->groups++ && !dev->hal->ops->get_slice(g->hal, &us))
 			st->slice_us = us;
 	gp_runtime_unlock(dev->rt);

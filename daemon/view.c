@@ -21,7 +21,7 @@ static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 	out->be_min_pct = dev->settings.be_min_pct;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
 		out->tenants++;
-	while ((g = gp_runtime_next(dev->rt, NULL, g)))
+	while ((g = gp_runtime_next_compute(dev->rt, NULL, g)))
 		out->groups += g->owner != NULL;
 	out->resident_pid = resident ? (int32_t)resident->who.pid : 0;
 	out->usage = gp_ddev_usage(dev);

@@ -268,6 +268,7 @@ static int nv_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 		.min_slice_us = GP_NV_MIN_SLICE_US,
 		.max_slice_us = GP_NV_MAX_SLICE_US,
 		.default_slice_us = 2048,
+		.default_copy_slice_us = 1024,
 		.switch_ns = 170000,
 		.set_slice_ns = 250000,
 		.suspend_ns = 485000,

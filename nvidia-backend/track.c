@@ -2,7 +2,8 @@
 /*
  * track.c - this process's own channel groups, from libcuda's RM calls. Allocations make
  * objects; frees remove them and all below them. libcuda's own SET_TIMESLICE, its last step,
- * makes a compute group ready.
+ * makes a compute group ready, and with it the context's copy groups. Later ones are ready once
+ * they are scheduled.
  *
  * It keeps only devices, subdevices, groups, channels and engine objects. Other calls, which
  * are nearly all, return before any lock.
@@ -26,6 +27,7 @@ struct object {
 	int fd;
 	struct gp_nv_group *group; /* of a ready group */
 	bool telling;		   /* group_ready is being called */
+	bool tried;		   /* a copy group; group_ready was called, or cannot be */
 };
 
 /* Protects all of this; not held while ops are called. */
@@ -297,22 +299,35 @@ static int complete(struct gp_nv_group *g, const struct gp_nv_transport *t, int 
 	return 0;
 }
 
-static void saw_slice(int fd, const struct gp_rm_control *c)
+static bool is_copy(const struct object *o)
+{
+	return gp_nv_engine_kind(o->engine) == GP_GROUP_COPY;
+}
+
+/* @o is ready, unless it was before. Lock held. */
+static struct gp_nv_group *begin_telling(struct object *o, int *err)
+{
+	struct gp_nv_group *g;
+
+	if (!o || o->cls != GP_RM_CLASS_CHANNEL_GROUP || o->group || o->telling)
+		return NULL;
+	g = describe(o);
+	o->telling = g != NULL;
+	o->tried = true;
+	*err = g ? 0 : -ENOMEM;
+	return g;
+}
+
+static void tell(int fd, uint32_t client, uint32_t handle)
 {
 	const struct gp_track_ops *ops = track_ops;
 	const struct gp_nv_transport *t = track_transport;
-	struct gp_nv_group *g = NULL;
+	struct gp_nv_group *g;
 	struct object *o;
 	int err = 0;
 
 	pthread_mutex_lock(&lock);
-	o = find(c->client, c->object);
-	if (o && o->cls == GP_RM_CLASS_CHANNEL_GROUP && !o->group && !o->telling &&
-	    gp_nv_engine_kind(o->engine) != GP_GROUP_COPY) {
-		g = describe(o);
-		o->telling = g != NULL;
-		err = g ? 0 : -ENOMEM;
-	}
+	g = begin_telling(find(client, handle), &err);
 	pthread_mutex_unlock(&lock);
 	if (g)
 		err = complete(g, t ? t : gp_nv_transport_current(), fd);
@@ -325,7 +340,7 @@ static void saw_slice(int fd, const struct gp_rm_control *c)
 		g = NULL;
 	}
 	pthread_mutex_lock(&lock);
-	o = find(c->client, c->object);
+	o = find(client, handle);
 	if (o) {
 		o->group = g;
 		o->telling = false;
@@ -339,6 +354,68 @@ static void saw_slice(int fd, const struct gp_rm_control *c)
 	}
 	if (ops->group_ready)
 		ops->group_ready(track_arg, &g->base);
+}
+
+/* A copy group of the device @parent that nobody knows yet; 0: none. */
+static uint32_t untold_copy(uint32_t client, uint32_t parent)
+{
+	uint32_t handle = 0;
+
+	pthread_mutex_lock(&lock);
+	for (const struct object *o = objects; o && !handle; o = o->next)
+		if (o->cls == GP_RM_CLASS_CHANNEL_GROUP && o->client == client &&
+		    o->parent == parent && is_copy(o) && !o->tried)
+			handle = o->handle;
+	pthread_mutex_unlock(&lock);
+	return handle;
+}
+
+static void saw_slice(int fd, const struct gp_rm_control *c)
+{
+	const struct object *o;
+	uint32_t parent = 0, copy;
+
+	pthread_mutex_lock(&lock);
+	o = find(c->client, c->object);
+	if (o && !is_copy(o))
+		parent = o->parent;
+	pthread_mutex_unlock(&lock);
+	if (!parent)
+		return;
+	tell(fd, c->client, c->object);
+	while ((copy = untold_copy(c->client, parent)))
+		tell(fd, c->client, copy);
+}
+
+static bool has_ready_group(uint32_t client, uint32_t parent)
+{
+	for (const struct object *o = objects; o; o = o->next)
+		if (o->group && o->client == client && o->parent == parent && !is_copy(o))
+			return true;
+	return false;
+}
+
+static void saw_schedule(int fd, const struct gp_rm_control *c)
+{
+	const struct object *o;
+	bool late;
+
+	pthread_mutex_lock(&lock);
+	o = find(c->client, c->object);
+	late = o && is_copy(o) && has_ready_group(c->client, o->parent);
+	pthread_mutex_unlock(&lock);
+	if (late)
+		tell(fd, c->client, c->object);
+}
+
+static void saw_control(int fd, const struct gp_rm_control *c)
+{
+	if (c->status)
+		return;
+	if (c->cmd == GP_RM_CTRL_TSG_SET_TIMESLICE)
+		saw_slice(fd, c);
+	else if (c->cmd == GP_RM_CTRL_TSG_SCHEDULE)
+		saw_schedule(fd, c);
 }
 
 void gp_nv_track_ioctl(int fd, unsigned long request, void *arg, int result)
@@ -361,13 +438,10 @@ void gp_nv_track_ioctl(int fd, unsigned long request, void *arg, int result)
 		if (bytes == sizeof(struct gp_rm_free))
 			saw_free(arg);
 		break;
-	case GP_RM_ESC_CONTROL: {
-		const struct gp_rm_control *c = arg;
-
-		if (bytes == sizeof(*c) && !c->status && c->cmd == GP_RM_CTRL_TSG_SET_TIMESLICE)
-			saw_slice(fd, c);
+	case GP_RM_ESC_CONTROL:
+		if (bytes == sizeof(struct gp_rm_control))
+			saw_control(fd, arg);
 		break;
-	}
 	default:
 		break;
 	}

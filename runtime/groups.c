@@ -51,6 +51,16 @@ struct gp_runtime_group *gp_runtime_next(struct gp_runtime *rt, const void *owne
 	return NULL;
 }
 
+struct gp_runtime_group *gp_runtime_next_compute(struct gp_runtime *rt, const void *owner,
+						 const struct gp_runtime_group *after)
+{
+	struct gp_runtime_group *g = gp_runtime_next(rt, owner, after);
+
+	while (g && g->copies)
+		g = gp_runtime_next(rt, owner, g);
+	return g;
+}
+
 /* ---- coming and going --------------------------------------------------------------- */
 
 static struct gp_runtime_group *free_place(struct gp_runtime *rt)
@@ -66,6 +76,12 @@ static void place_free(struct gp_runtime *rt, struct gp_runtime_group *g)
 	if (!rt->config.borrowed)
 		rt->config.hal->ops->group_put(g->hal);
 	*g = (struct gp_runtime_group){ 0 };
+}
+
+bool gp_runtime_takes(const struct gp_runtime *rt, const struct gp_group *hal)
+{
+	return hal->kind == GP_GROUP_COMPUTE ||
+	       (hal->kind == GP_GROUP_COPY && rt->caps.caps & GP_CAP_SLICE_PREEMPTS);
 }
 
 /* Only a group that left, and is not restored yet, may be entered again. */
@@ -99,6 +115,7 @@ int gp_runtime_group_enter(struct gp_runtime *rt, uint32_t tenant, void *owner,
 		.tenant = tenant,
 		.hal = hal,
 		.owner = owner,
+		.copies = hal->kind == GP_GROUP_COPY,
 	};
 	return 0;
 }
@@ -108,7 +125,9 @@ int gp_runtime_group_add(struct gp_runtime *rt, uint32_t tenant, void *owner, st
 	const struct gp_event ev = {
 		.type = GP_EV_GROUP_APPEAR,
 		.tenant = tenant,
-		.group = { .id = hal->id, .slice_unknown = rt->config.slices_unknown },
+		.group = { .id = hal->id,
+			   .slice_unknown = rt->config.slices_unknown,
+			   .copies = hal->kind == GP_GROUP_COPY },
 	};
 	struct gp_runtime_group *g;
 	int err;
@@ -142,13 +161,28 @@ bool gp_runtime_group_leave(struct gp_runtime *rt, struct gp_group *hal)
 	return true;
 }
 
+/* Copy groups are resumed with a compute group of their tenant. There may be none left. */
+static void resume_copies(struct gp_runtime *rt, uint32_t tenant)
+{
+	struct gp_runtime_group *g = NULL;
+
+	while ((g = gp_runtime_next_compute(rt, NULL, g)))
+		if (g->tenant == tenant)
+			return;
+	while ((g = gp_runtime_next(rt, NULL, g)))
+		if (g->tenant == tenant && g->off_next)
+			gp_runtime_own(rt, g, GP_DO_RESUME);
+}
+
 void gp_runtime_group_gone(struct gp_runtime *rt, struct gp_runtime_group *g)
 {
 	const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group.id = g->id };
+	const uint32_t tenant = g->tenant;
 
 	g->owner = NULL;
 	g->gone = true;
 	gp_runtime_event(rt, &ev);
+	resume_copies(rt, tenant);
 }
 
 void gp_runtime_group_forget(struct gp_runtime *rt, uint32_t id)
@@ -217,7 +251,7 @@ void gp_runtime_slices_off(struct gp_runtime *rt)
 		return;
 	gp_runtime_lock(rt);
 	while ((g = gp_runtime_next(rt, NULL, g)))
-		(void)rt->config.hal->ops->set_slice(g->hal, rt->caps.default_slice_us);
+		(void)rt->config.hal->ops->set_slice(g->hal, gp_runtime_default_us(rt, g));
 	gp_runtime_unlock(rt);
 }
 
@@ -232,6 +266,7 @@ void gp_runtime_again(struct gp_runtime *rt)
 		if (!rt->group[i].gone)
 			gone.group.id = rt->group[i].id;
 		appear.tenant = rt->group[i].tenant;
+		appear.group.copies = rt->group[i].copies;
 		gp_runtime_unlock(rt);
 		if (!gone.group.id)
 			continue;

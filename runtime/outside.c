@@ -37,12 +37,14 @@ static int join(struct outside *o, const struct gp_class_value *cls, bool has_sl
 	return err ? err : gp_runtime_event(o->rt, &ev);
 }
 
-/* The first group that appears gets the short slice. */
-static int add_groups(struct outside *o, struct gp_group *const *group, size_t groups)
+/* The first compute group that appears gets the short slice. */
+static int add_groups(struct outside *o, const struct gp_group_list *list)
 {
-	for (size_t i = 0; i < groups && !o->err; i++) {
-		int err = gp_runtime_group_add(o->rt, TENANT, o, group[i]);
+	for (size_t i = 0; i < list->count && !o->err; i++) {
+		int err = 0;
 
+		if (gp_runtime_takes(o->rt, list->group[i]))
+			err = gp_runtime_group_add(o->rt, TENANT, o, list->group[i]);
 		if (err)
 			return err;
 	}
@@ -50,16 +52,17 @@ static int add_groups(struct outside *o, struct gp_group *const *group, size_t g
 }
 
 /* Only instruction-level preemption can preempt a long kernel. */
-static void set_mode(struct outside *o, struct gp_device *dev, uint32_t id)
+static void set_mode(struct outside *o, struct gp_device *dev)
 {
+	struct gp_runtime_group *first = gp_runtime_next_compute(o->rt, NULL, NULL);
 	struct gp_hal_caps caps;
 
-	if (dev->ops->caps(dev, &caps) || !(caps.caps & GP_CAP_PREEMPT_MODE))
+	if (!first || dev->ops->caps(dev, &caps) || !(caps.caps & GP_CAP_PREEMPT_MODE))
 		return;
-	gp_runtime_own(o->rt, gp_runtime_group(o->rt, id), GP_CALL_PREEMPT_MODE);
+	gp_runtime_own(o->rt, first, GP_CALL_PREEMPT_MODE);
 }
 
-int gp_outside_set(struct gp_device *dev, struct gp_group *const *group, size_t groups,
+int gp_outside_set(struct gp_device *dev, const struct gp_group_list *list,
 		   const struct gp_class_value *cls, bool has_slot, int *mode_err)
 {
 	static const struct gp_host_ops ops = { .called = called };
@@ -78,9 +81,9 @@ int gp_outside_set(struct gp_device *dev, struct gp_group *const *group, size_t 
 		return err;
 	err = join(&o, cls, has_slot);
 	if (!err)
-		err = add_groups(&o, group, groups);
-	if (!err && groups && cls->cls == GP_CLASS_BE)
-		set_mode(&o, dev, group[0]->id);
+		err = add_groups(&o, list);
+	if (!err && cls->cls == GP_CLASS_BE)
+		set_mode(&o, dev);
 	gp_runtime_destroy(o.rt);
 	if (mode_err)
 		*mode_err = o.mode_err;

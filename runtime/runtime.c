@@ -52,19 +52,69 @@ void gp_runtime_managed(struct gp_runtime *rt, bool managed)
 
 /* ---- calls ------------------------------------------------------------------------ */
 
+uint64_t gp_runtime_default_us(const struct gp_runtime *rt, const struct gp_runtime_group *g)
+{
+	return g->copies ? rt->caps.default_copy_slice_us : rt->caps.default_slice_us;
+}
+
 /* 0 is the driver's own slice. */
-static uint64_t slice_us(const struct gp_runtime *rt, uint64_t us)
+static uint64_t slice_us(const struct gp_runtime *rt, const struct gp_runtime_group *g, uint64_t us)
 {
 	const struct gp_hal_caps *caps = &rt->caps;
 
 	if (!us)
-		us = caps->default_slice_us;
+		us = gp_runtime_default_us(rt, g);
 	if (caps->max_slice_us && us > caps->max_slice_us)
 		us = caps->max_slice_us;
 	return us < caps->min_slice_us ? caps->min_slice_us : us;
 }
 
-static int call_op(const struct gp_call *call)
+static size_t groups_of(const struct gp_call *call, struct gp_group *group[1 + GP_CALL_COPIES])
+{
+	size_t n = 1;
+
+	group[0] = call->group->hal;
+	for (size_t i = 0; i < call->copies; i++)
+		if (call->copy[i]->hal)
+			group[n++] = call->copy[i]->hal;
+	return n;
+}
+
+/* Copies that go on delay no kernel. */
+static int suspend(struct gp_call *call, const struct gp_hal_ops *ops)
+{
+	struct gp_group *group[1 + GP_CALL_COPIES];
+	const size_t n = groups_of(call, group);
+	const int err = ops->suspend(group, n);
+
+	if (!err || n == 1)
+		return err;
+	call->copies_stay = true;
+	return ops->suspend(group, 1);
+}
+
+/* One by one, so that a failure of one does not keep another suspended. */
+static int resume(const struct gp_call *call, const struct gp_hal_ops *ops)
+{
+	struct gp_group *group[1 + GP_CALL_COPIES];
+	const size_t n = groups_of(call, group);
+	int first = ops->resume(group, n);
+
+	if (!first || n == 1)
+		return first;
+	first = 0;
+	for (size_t i = 0; i < n; i++) {
+		int err = ops->resume(&group[i], 1);
+
+		/* A copy group that is gone needs nothing. */
+		if (i && (err == -ESRCH || err == -ENODEV))
+			err = 0;
+		first = first ? first : err;
+	}
+	return first;
+}
+
+static int call_op(struct gp_call *call)
 {
 	const struct gp_hal_ops *ops = call->rt->config.hal->ops;
 	struct gp_group *group = call->group->hal;
@@ -75,9 +125,9 @@ static int call_op(const struct gp_call *call)
 	case GP_DO_SET_SLICE:
 		return ops->set_slice(group, call->slice_us);
 	case GP_DO_SUSPEND:
-		return ops->suspend(&group, 1);
+		return suspend(call, ops);
 	case GP_DO_RESUME:
-		return ops->resume(&group, 1);
+		return resume(call, ops);
 	case GP_DO_PREEMPT:
 		return ops->preempt(group);
 	case GP_CALL_PREEMPT_MODE:
@@ -100,19 +150,28 @@ void gp_call_run(struct gp_call *call)
 	call->took_ns = gp_wall_ns() - start_ns;
 }
 
+static bool turns(const struct gp_call *call)
+{
+	return call->what.type == GP_DO_SUSPEND || call->what.type == GP_DO_RESUME;
+}
+
 static void follow(struct gp_call *call)
 {
 	struct gp_runtime_group *g = call->group;
 	const bool was_off = g->off;
 
-	if (call->err)
-		return;
-	if (call->what.type == GP_DO_SET_SLICE)
+	if (!call->err && call->what.type == GP_DO_SET_SLICE)
 		g->slice_us = call->slice_us;
-	else if (call->what.type == GP_DO_SUSPEND)
-		g->off = true;
-	else if (call->what.type == GP_DO_RESUME)
-		g->off = false;
+	if (!turns(call))
+		return;
+	if (!call->err)
+		g->off = call->what.type == GP_DO_SUSPEND;
+	g->off_next = g->off;
+	for (size_t i = 0; i < call->copies; i++) {
+		if (!call->err && !call->copies_stay)
+			call->copy[i]->off = g->off;
+		call->copy[i]->off_next = call->copy[i]->off;
+	}
 	call->turned = g->off != was_off;
 }
 
@@ -134,9 +193,45 @@ void gp_call_done(struct gp_call *call)
 	if (!call->own)
 		report_outcome(rt, call->what.id, call->err);
 	gp_runtime_job_end(rt, call->group);
+	for (size_t i = 0; i < call->copies; i++)
+		gp_runtime_job_end(rt, call->copy[i]);
 	free(call);
 	if (ops->over)
 		ops->over(rt->config.host);
+}
+
+static bool runs_besides(const struct gp_runtime *rt, const struct gp_runtime_group *g)
+{
+	for (size_t i = 0; i < rt->groups; i++) {
+		const struct gp_runtime_group *o = &rt->group[i];
+
+		if (o->id && o != g && o->tenant == g->tenant && !o->copies && !o->off_next)
+			return true;
+	}
+	return false;
+}
+
+/* A tenant's copies stop with its last group of kernels, and go on with the first. */
+static void add_copies(struct gp_runtime *rt, struct gp_call *call)
+{
+	const struct gp_runtime_group *g = call->group;
+	const bool suspends = call->what.type == GP_DO_SUSPEND;
+
+	if (!turns(call))
+		return;
+	call->group->off_next = suspends;
+	if (!rt->config.core.rotate || g->copies || (suspends && runs_besides(rt, g)))
+		return;
+	for (size_t i = 0; i < rt->groups && call->copies < GP_CALL_COPIES; i++) {
+		struct gp_runtime_group *c = &rt->group[i];
+
+		if (!c->id || c->gone || !c->copies || c->tenant != g->tenant ||
+		    c->off_next == suspends)
+			continue;
+		gp_runtime_job_begin(rt, c);
+		c->off_next = suspends;
+		call->copy[call->copies++] = c;
+	}
 }
 
 /* 0, or -ENOMEM, and nothing was started. */
@@ -153,8 +248,9 @@ static int start_call(struct gp_runtime *rt, struct gp_runtime_group *group,
 	call->own = own;
 	call->err = -ECANCELED;
 	if (what->type == GP_DO_SET_SLICE)
-		call->slice_us = slice_us(rt, what->slice_us);
+		call->slice_us = slice_us(rt, group, what->slice_us);
 	gp_runtime_job_begin(rt, group);
+	add_copies(rt, call);
 	rt->config.executor->start(rt->config.executor, call);
 	return 0;
 }

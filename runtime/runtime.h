@@ -24,7 +24,7 @@
 struct gp_runtime;
 
 /**
- * struct gp_runtime_group - a compute group that the core decides about
+ * struct gp_runtime_group - a group that the core decides about
  * @id: of the HAL and the core; 0: the place is free
  * @tenant: the core's id of its tenant
  * @hal: the group; NULL: gone, and GROUP_GONE is still to come
@@ -34,6 +34,9 @@ struct gp_runtime;
  * @gone: it does not exist any more
  * @forgotten: and the core knows that
  * @off: suspended, as far as is known
+ * @off_next: likewise, once all calls under way have succeeded
+ * @copies: of a copy engine. It is suspended with the last compute group of its tenant that
+ *	runs, and resumed with the first
  * @slice_us: the slice that was set last; 0: as it was found
  * @used_ns: the host's own
  */
@@ -43,7 +46,7 @@ struct gp_runtime_group {
 	struct gp_group *hal;
 	void *owner;
 	uint32_t jobs;
-	bool gone, forgotten, off;
+	bool gone, forgotten, off, off_next, copies;
 	uint64_t slice_us;
 	uint64_t used_ns;
 };
@@ -51,14 +54,21 @@ struct gp_runtime_group {
 /* A call besides enum gp_decision_type: make the group preemptible at any instruction. */
 #define GP_CALL_PREEMPT_MODE 100u
 
+/* A tenant's other copy groups go on. libcuda makes three for a context. */
+#define GP_CALL_COPIES 12u
+
 /**
- * struct gp_call - a call of the HAL about one group
+ * struct gp_call - a call of the HAL about one group, and the copy groups that follow it
  * @job: for a worker
  * @rt: the runtime
  * @group: stays valid until the call is done
+ * @copy: copy groups that are suspended or resumed with it, in the same call of the HAL; they
+ *	stay valid likewise
+ * @copies: their number
  * @what: the decision
  * @slice_us: the slice of SET_SLICE in the range of the device
  * @took_ns: duration of the HAL's op
+ * @copies_stay: the HAL could not suspend @copy
  * @own: the host asked for it, so the core gets no outcome
  * @turned: it changed @group->off
  * @err: 0 or negative errno; -ECANCELED: not run
@@ -67,9 +77,11 @@ struct gp_call {
 	struct gp_job job;
 	struct gp_runtime *rt;
 	struct gp_runtime_group *group;
+	struct gp_runtime_group *copy[GP_CALL_COPIES];
+	size_t copies;
 	struct gp_decision what;
 	uint64_t slice_us, took_ns;
-	bool own, turned;
+	bool own, turned, copies_stay;
 	int err;
 };
 
@@ -177,6 +189,8 @@ bool gp_runtime_is_managed(const struct gp_runtime *rt);
 void gp_runtime_lock(struct gp_runtime *rt);
 void gp_runtime_unlock(struct gp_runtime *rt);
 
+/** Is @hal a group for the core: a compute group, or where slices preempt a copy group? */
+bool gp_runtime_takes(const struct gp_runtime *rt, const struct gp_group *hal);
 /**
  * gp_runtime_group_enter() - @hal is @owner's. Called under the lock. The caller reports
  * GROUP_APPEAR.
@@ -207,6 +221,10 @@ struct gp_runtime_group *gp_runtime_group(struct gp_runtime *rt, uint32_t id);
  */
 struct gp_runtime_group *gp_runtime_next(struct gp_runtime *rt, const void *owner,
 					 const struct gp_runtime_group *after);
+
+/** The same without copy groups. */
+struct gp_runtime_group *gp_runtime_next_compute(struct gp_runtime *rt, const void *owner,
+						 const struct gp_runtime_group *after);
 
 /**
  * A job of the host about @group (NULL: about none) begins: the group stays until the job

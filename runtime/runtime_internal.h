@@ -30,6 +30,9 @@ struct gp_runtime {
 	struct gp_runtime_group group[GP_SCHED_MAX_GROUPS];
 };
 
+/** The driver's own slice of @g, us. */
+uint64_t gp_runtime_default_us(const struct gp_runtime *rt, const struct gp_runtime_group *g);
+
 /* groups.c */
 /** The core knows that group @id is gone: free its place. */
 void gp_runtime_group_forget(struct gp_runtime *rt, uint32_t id);

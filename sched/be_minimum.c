@@ -17,7 +17,7 @@
 
 static bool group_of_lc(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	return g->id && g->tenant != GP_NONE && gp_is_lc(&s->tenant[g->tenant]);
+	return gp_computes(g) && g->tenant != GP_NONE && gp_is_lc(&s->tenant[g->tenant]);
 }
 
 static bool known_busy(const struct gp_tenant *t)

@@ -14,7 +14,7 @@
 
 static bool group_usable(const struct gp_sched *s, const struct gp_group_state *g, uint32_t tenant)
 {
-	return g->id && g->tenant == tenant && g->retry_ns <= s->now_ns;
+	return gp_computes(g) && g->tenant == tenant && g->retry_ns <= s->now_ns;
 }
 
 static uint32_t next_group(const struct gp_sched *s, uint32_t tenant)
@@ -204,7 +204,7 @@ void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (!g->id || g->tenant == GP_NONE || g->run == GP_RUN_OFF)
+		if (!gp_computes(g) || g->tenant == GP_NONE || g->run == GP_RUN_OFF)
 			continue;
 		/* LC has the device, and BE gets its minimum later. */
 		if (i == s->resident && !runs)
@@ -226,7 +226,7 @@ static void find_runnable(const struct gp_sched *s, bool runnable[GP_SCHED_MAX_T
 	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (g->id && g->tenant != GP_NONE && g->retry_ns <= s->now_ns)
+		if (gp_computes(g) && g->tenant != GP_NONE && g->retry_ns <= s->now_ns)
 			runnable[g->tenant] = true;
 	}
 	for (size_t i = 0; i < s->tenants; i++) {
@@ -417,7 +417,7 @@ static bool others_wait(const struct gp_sched *s)
 	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (i != s->resident && g->id && g->tenant != GP_NONE &&
+		if (i != s->resident && gp_computes(g) && g->tenant != GP_NONE &&
 		    s->tenant[g->tenant].be.runnable && g->retry_ns <= s->now_ns &&
 		    gp_rotate_ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns)
 			return true;

@@ -159,7 +159,7 @@ static int judge(const struct gp_sched *s, const struct demands *all, uint64_t b
 static bool has_group(const struct gp_sched *s, size_t tenant)
 {
 	for (size_t i = 0; i < s->groups; i++)
-		if (s->group[i].id && s->group[i].tenant == tenant)
+		if (gp_computes(&s->group[i]) && s->group[i].tenant == tenant)
 			return true;
 	return false;
 }

@@ -14,6 +14,8 @@
 
 static bool is_short(const struct gp_sched *s, const struct gp_group_state *g)
 {
+	if (g->copies)
+		return false;
 	if (g->slice_us == s->config.be_slice_us || g->slice_us == GP_NEVER)
 		return true;
 	return g->pending && g->pending_type == GP_DO_SET_SLICE &&
@@ -35,7 +37,7 @@ struct pass {
 static void count(const struct gp_sched *s, struct pass *p, const struct gp_group_state *g,
 		  uint32_t one)
 {
-	if (!g->id || g->run == GP_RUN_OFF)
+	if (!gp_computes(g) || g->run == GP_RUN_OFF)
 		return;
 	p->may_run += one;
 	if (is_short(s, g))
@@ -44,7 +46,8 @@ static void count(const struct gp_sched *s, struct pass *p, const struct gp_grou
 
 static bool is_best_effort(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	return g->id && g->tenant != GP_NONE && s->tenant[g->tenant].spec.cls.cls == GP_CLASS_BE;
+	return gp_computes(g) && g->tenant != GP_NONE &&
+	       s->tenant[g->tenant].spec.cls.cls == GP_CLASS_BE;
 }
 
 /* Restored, or as near to that as the driver allows. */
@@ -94,9 +97,8 @@ static bool has_slot(const struct gp_sched *s, const struct pass *p, const struc
 bool gp_group_idles(const struct gp_sched *s, const struct gp_group_state *g)
 {
 	return s->config.idle_slice_us && s->config.rotate && s->config.slice_preempts &&
-	       g->tenant != GP_NONE && s->tenant[g->tenant].spec.cls.cls == GP_CLASS_BE &&
-	       s->tenant[g->tenant].activity == GP_ACT_IDLE && !s->tenant[g->tenant].tells &&
-	       (uint32_t)(g - s->group) != s->resident;
+	       is_best_effort(s, g) && s->tenant[g->tenant].activity == GP_ACT_IDLE &&
+	       !s->tenant[g->tenant].tells && (uint32_t)(g - s->group) != s->resident;
 }
 
 static uint64_t want_slice_us(const struct gp_sched *s, const struct pass *p,
@@ -111,6 +113,8 @@ static uint64_t want_slice_us(const struct gp_sched *s, const struct pass *p,
 		return s->config.lc_slice_us;
 	if (t->spec.cls.cls != GP_CLASS_BE)
 		return 0;
+	if (g->copies)
+		return GP_SCHED_COPY_SLICE_US;
 	if (gp_group_idles(s, g))
 		return s->config.idle_slice_us;
 	if (s->config.rotate)
@@ -144,7 +148,7 @@ static bool wants_on(const struct gp_sched *s, const struct pass *p, const struc
 {
 	const struct gp_tenant *t;
 
-	if (!s->config.rotate || g->tenant == GP_NONE)
+	if (!s->config.rotate || g->tenant == GP_NONE || g->copies)
 		return true;
 	t = &s->tenant[g->tenant];
 	if (gp_group_idles(s, g))

@@ -108,6 +108,7 @@ enum gp_run {
 struct gp_group_state {
 	uint32_t id;	 /* 0: free */
 	uint32_t tenant; /* index; GP_NONE: it left, and is restored */
+	bool copies;	 /* of a copy engine */
 	uint32_t run;
 	uint32_t pending; /* id of the decision under way, or 0 */
 	uint32_t pending_type;
@@ -169,6 +170,12 @@ static inline uint64_t gp_sub_sat(uint64_t a, uint64_t b)
 static inline uint64_t gp_add_sat(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Groups of copy engines take no turns, and preempt nobody's kernels. */
+static inline bool gp_computes(const struct gp_group_state *g)
+{
+	return g->id && !g->copies;
 }
 
 static inline bool gp_is_lc(const struct gp_tenant *t)

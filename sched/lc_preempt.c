@@ -64,7 +64,7 @@ static uint32_t top(const struct gp_sched *s)
 /* Less urgent than the most urgent tenant, and perhaps running. */
 static bool in_the_way(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	return g->id && g->tenant != GP_NONE && may_run(&s->tenant[g->tenant]) &&
+	return gp_computes(g) && g->tenant != GP_NONE && may_run(&s->tenant[g->tenant]) &&
 	       g->run == GP_RUN_ON &&
 	       gp_urgency(s, &s->tenant[s->cut_top], &s->tenant[g->tenant]) < 0;
 }

@@ -152,7 +152,7 @@ static int check_slots(struct gp_sched *s, const struct gp_tenant *t, uint32_t m
 	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (g->id && g->tenant != GP_NONE &&
+		if (gp_computes(g) && g->tenant != GP_NONE &&
 		    (gp_is_lc(&s->tenant[g->tenant]) || &s->tenant[g->tenant] == t))
 			lc++;
 	}
@@ -333,7 +333,7 @@ static void apply_appear(struct gp_sched *s, const struct gp_tenant *t, const st
 
 	if (!g) {
 		g = group_new(s);
-		*g = (struct gp_group_state){ .id = ev->group.id };
+		*g = (struct gp_group_state){ .id = ev->group.id, .copies = ev->group.copies };
 		if (ev->group.slice_unknown)
 			g->slice_us = GP_NEVER;
 	}
@@ -588,7 +588,7 @@ static void stat_groups(const struct gp_sched *s, uint32_t tenant,
 	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (!g->id || g->tenant != tenant)
+		if (!gp_computes(g) || g->tenant != tenant)
 			continue;
 		stat->resident |= i == s->resident;
 		stat->suspended |= g->run == GP_RUN_OFF;

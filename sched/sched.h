@@ -33,7 +33,7 @@
 #include "gpreempt/class.h"
 
 #define GP_SCHED_MAX_TENANTS 512
-#define GP_SCHED_MAX_GROUPS 1024
+#define GP_SCHED_MAX_GROUPS 2048   /* a context of libcuda has four */
 #define GP_SCHED_MAX_DECISIONS 160 /* the most that one step gives */
 
 #define GP_SCHED_NO_TIMER 0 /* ARM_TIMER at 0: disarm */
@@ -41,6 +41,8 @@
 /* Defaults that the rest of the project uses too. */
 #define GP_SCHED_LC_SLICE_US 5000000u
 #define GP_SCHED_BE_SLICE_US 1u
+/* Of BE's copy groups; any number of them may have it (docs/nvidia.md, "Copies"). */
+#define GP_SCHED_COPY_SLICE_US 50u
 #define GP_SCHED_HOLD_LIMIT_NS 20000000u
 
 /*
@@ -61,7 +63,7 @@ enum gp_event_type {
 	 */
 	GP_EV_TENANT_LEAVE,
 	GP_EV_TENANT_CLASS, /* spec: from now on */
-	GP_EV_GROUP_APPEAR, /* group: a compute group */
+	GP_EV_GROUP_APPEAR, /* group: of the compute engine, or of a copy engine */
 	GP_EV_GROUP_GONE,   /* group; no tenant */
 	/* hint: work will come. -EBUSY: a prediction, but the tenant announces work itself */
 	GP_EV_HINT,
@@ -114,6 +116,8 @@ enum gp_idle {
  * @spec: the class
  * @group.id: the caller's id, not 0
  * @group.slice_unknown: GROUP_APPEAR: it may have any slice; else it has the driver's
+ * @group.copies: GROUP_APPEAR: it is of a copy engine. It gets a slice by its tenant's class,
+ *	and counts for nothing else
  * @hint.at_ns: when the work comes
  * @hint.guess: a prediction; only then @hint.limit_ns and @hint.lead_ns count
  * @hint.limit_ns: the hold ends this long after @at_ns if no work came; 0:
@@ -142,7 +146,7 @@ struct gp_event {
 		struct gp_class_request spec;
 		struct {
 			uint32_t id;
-			bool slice_unknown;
+			bool slice_unknown, copies;
 		} group;
 		struct {
 			uint64_t at_ns, limit_ns, lead_ns;

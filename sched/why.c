@@ -15,7 +15,7 @@ static const struct gp_group_state *group_of(const struct gp_sched *s, uint32_t 
 	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (!g->id || g->tenant != tenant)
+		if (!gp_computes(g) || g->tenant != tenant)
 			continue;
 		if (!best || g->run == GP_RUN_ON || (i == s->resident && best->run != GP_RUN_ON))
 			best = g;
@@ -82,7 +82,7 @@ static void why_resident_off(const struct gp_sched *s, const struct gp_tenant *t
 	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (g->id && g->tenant != GP_NONE && &s->tenant[g->tenant] != t &&
+		if (gp_computes(g) && g->tenant != GP_NONE && &s->tenant[g->tenant] != t &&
 		    g->run != GP_RUN_OFF && gp_takes_turns(s, &s->tenant[g->tenant]))
 			why->other = s->tenant[g->tenant].id;
 	}

@@ -37,6 +37,7 @@ void gp_model_config_h200(struct gp_model_config *config)
 	config->slice_unit_ns = 1024;
 	config->slice_begin_ns = 39000;
 	config->default_slice_us = 2048;
+	config->default_copy_slice_us = 1024;
 	config->min_slice_us = 1;
 	config->max_slice_us = 10000000;
 	config->copy_bytes_per_us = 25000;

@@ -25,6 +25,8 @@ static bool config_ok(const struct gp_model_config *c)
 	return c->kind <= GP_MODEL_SLOTS && c->sms && c->blocks_per_sm && c->copy_bytes_per_us &&
 	       c->min_slice_us && c->slice_unit_ns && c->min_slice_us <= c->default_slice_us &&
 	       c->default_slice_us <= c->max_slice_us &&
+	       c->min_slice_us <= c->default_copy_slice_us &&
+	       c->default_copy_slice_us <= c->max_slice_us &&
 	       c->max_slice_us <= UINT64_MAX / c->slice_unit_ns / 2 &&
 	       (c->kind != GP_MODEL_SLOTS || c->slots);
 }
@@ -172,7 +174,8 @@ int gp_model_group_add(struct gp_model *m, int32_t pid, enum gp_group_kind kind)
 	g->pid = pid;
 	g->kind = kind;
 	g->runlist = kind == GP_GROUP_COPY ? 1 + copies % MODEL_COPY_ENGINES : 0;
-	g->slice_us = m->cfg.default_slice_us;
+	g->slice_us = kind == GP_GROUP_COPY ? m->cfg.default_copy_slice_us :
+					      m->cfg.default_slice_us;
 	g->mode = GP_PREEMPT_INSTRUCTION;
 	model_sched_group_add(m, g);
 	return (int)g->id;

@@ -46,6 +46,7 @@ struct gp_model_config {
 	uint64_t slice_unit_ns;	 /* real length of a slice of 1 us */
 	uint64_t slice_begin_ns; /* START or new work, until the slice counts */
 	uint64_t default_slice_us;
+	uint64_t default_copy_slice_us; /* of a copy group */
 	uint64_t min_slice_us;
 	uint64_t max_slice_us;
 	uint64_t copy_bytes_per_us;

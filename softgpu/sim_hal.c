@@ -600,6 +600,7 @@ static int sim_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 		v.min_slice_us = c->min_slice_us;
 		v.max_slice_us = c->max_slice_us;
 		v.default_slice_us = c->default_slice_us;
+		v.default_copy_slice_us = c->default_copy_slice_us;
 		v.set_slice_ns = c->set_slice_ns;
 	}
 	*caps = v;

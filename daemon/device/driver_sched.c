@@ -95,7 +95,7 @@ void gp_ddev_read_usage(struct gp_ddev *dev)
 
 	if (dev->log || !dev->tenants)
 		return;
-	while ((g = gp_runtime_next(dev->rt, NULL, g))) {
+	while ((g = gp_runtime_next_compute(dev->rt, NULL, g))) {
 		const struct gp_dtenant *tenant = g->owner;
 		struct counted *c;
 

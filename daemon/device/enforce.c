@@ -73,7 +73,8 @@ void gp_ddev_enforce(struct gp_ddev *dev)
 		if (!c)
 			return;
 		c->decided_us = g->slice_us;
-		c->mode = gp_dtenant_is_be(tenant) && dev->caps.caps & GP_CAP_PREEMPT_MODE;
+		c->mode = !g->copies && gp_dtenant_is_be(tenant) &&
+			  dev->caps.caps & GP_CAP_PREEMPT_MODE;
 		c->err = -ECANCELED;
 		c->base.job.can_wait = true;
 		gp_group_job_post(&c->base, dev, g, check, was_checked);

@@ -585,11 +585,11 @@ static void make_preemptible(struct gp_dtenant *t)
 
 	if (!(t->dev->caps.caps & GP_CAP_PREEMPT_MODE))
 		return;
-	while ((g = gp_runtime_next(t->dev->rt, t, g)))
+	while ((g = gp_runtime_next_compute(t->dev->rt, t, g)))
 		gp_runtime_own(t->dev->rt, g, GP_CALL_PREEMPT_MODE);
 }
 
-/* Compute groups are the device's from then on; the rest is dropped. */
+/* The core's groups are the device's from then on; the rest is dropped. */
 static int take_groups(struct gp_dtenant *t, struct gp_group_list *list)
 {
 	int first = 0, err;
@@ -597,7 +597,7 @@ static int take_groups(struct gp_dtenant *t, struct gp_group_list *list)
 	for (size_t i = 0; i < list->count; i++) {
 		struct gp_group *group = list->group[i];
 
-		err = group->kind == GP_GROUP_COMPUTE && group->dev == t->dev->hal ?
+		err = gp_runtime_takes(t->dev->rt, group) && group->dev == t->dev->hal ?
 			      gp_runtime_group_add(t->dev->rt, t->id, t, group) :
 			      -EEXIST;
 		if (err)
@@ -860,7 +860,7 @@ static uint32_t group_count(const struct gp_dtenant *t)
 	const struct gp_runtime_group *g = NULL;
 	uint32_t n = 0;
 
-	while ((g = gp_runtime_next(t->dev->rt, t, g)))
+	while ((g = gp_runtime_next_compute(t->dev->rt, t, g)))
 		n++;
 	return n;
 }

@@ -109,15 +109,19 @@ static void look_into(struct restore *re, struct gp_device *dev, struct process 
 }
 
 /* Tries all, even after a failure. The first error. */
-static int reset_slices(struct gp_device *dev, const struct process *p, uint64_t us)
+static int reset_slices(struct gp_device *dev, const struct process *p,
+			const struct gp_hal_caps *caps)
 {
 	int first = 0;
 
 	for (size_t i = 0; i < p->list.count; i++) {
+		struct gp_group *group = p->list.group[i];
 		int err = 0;
 
-		if (p->list.group[i]->kind == GP_GROUP_COMPUTE)
-			err = dev->ops->set_slice(p->list.group[i], us);
+		if (group->kind == GP_GROUP_COMPUTE)
+			err = dev->ops->set_slice(group, caps->default_slice_us);
+		else if (group->kind == GP_GROUP_COPY && caps->caps & GP_CAP_SLICE_PREEMPTS)
+			err = dev->ops->set_slice(group, caps->default_copy_slice_us);
 		if (!first && err != -EOPNOTSUPP)
 			first = err;
 	}
@@ -176,7 +180,7 @@ static void restore_on(struct restore *re, struct gp_device *dev, struct process
 	for (uint32_t i = 0; i < n; i++)
 		look_into(re, dev, p[i]);
 	for (uint32_t i = 0; i < n; i++)
-		slices[i] = p[i]->found ? reset_slices(dev, p[i], caps.default_slice_us) : 0;
+		slices[i] = p[i]->found ? reset_slices(dev, p[i], &caps) : 0;
 	for (uint32_t i = 0; i < n; i++)
 		if (p[i]->found)
 			count(&re->stat, p[i], slices[i], resume_each(dev, p[i]));

@@ -106,6 +106,7 @@ struct gp_device_list {
  * @min_slice_us: shortest slice that set_slice accepts, us
  * @max_slice_us: longest slice that set_slice accepts, us
  * @default_slice_us: the driver's slice of a compute group, us
+ * @default_copy_slice_us: the driver's slice of a copy group, us
  * @switch_ns: one switch between two groups, ns
  * @set_slice_ns: one set_slice call, ns
  * @suspend_ns: one suspend call, ns
@@ -118,6 +119,7 @@ struct gp_hal_caps {
 	uint64_t min_slice_us;
 	uint64_t max_slice_us;
 	uint64_t default_slice_us;
+	uint64_t default_copy_slice_us;
 	uint64_t switch_ns;
 	uint64_t set_slice_ns;
 	uint64_t suspend_ns;

@@ -222,6 +222,8 @@ static void caps_make_sense(void **state)
 		assert_true(c->min_slice_us > 0);
 		assert_true(c->min_slice_us <= c->default_slice_us);
 		assert_true(c->default_slice_us <= c->max_slice_us);
+		assert_true(c->min_slice_us <= c->default_copy_slice_us);
+		assert_true(c->default_copy_slice_us <= c->max_slice_us);
 	}
 	if (c->caps & GP_CAP_SLICE_PREEMPTS)
 		assert_true(c->caps & GP_CAP_SLICES);

@@ -11,6 +11,8 @@
 #define LC_US 5000000u
 #define BE_US 1u
 #define DRIVER_US 2048u
+#define BE_COPY_US 50u
+#define DRIVER_COPY_US 1024u
 
 static const struct gp_class_value lc = { GP_CLASS_LC, 0 }, be = { GP_CLASS_BE, 100 };
 
@@ -69,10 +71,26 @@ static void assert_slices(struct rig *r, uint64_t first_us, uint64_t others_us)
 	}
 }
 
+static void assert_copy_slices(struct rig *r, uint64_t want_us)
+{
+	size_t copies = 0;
+
+	for (size_t i = 0; i < r->list.count; i++) {
+		uint64_t us = 0;
+
+		if (r->list.group[i]->kind != GP_GROUP_COPY)
+			continue;
+		assert_int_equal(r->dev->ops->get_slice(r->list.group[i], &us), 0);
+		assert_int_equal(us, want_us);
+		copies++;
+	}
+	assert_int_equal(copies, CONTEXTS);
+}
+
 static int set(struct rig *r, const struct gp_class_value *cls, bool has_slot)
 {
 	int mode_err = 0;
-	int err = gp_outside_set(r->dev, r->group, CONTEXTS, cls, has_slot, &mode_err);
+	int err = gp_outside_set(r->dev, &r->list, cls, has_slot, &mode_err);
 
 	assert_int_equal(mode_err, 0);
 	return err;
@@ -91,6 +109,23 @@ static void slices_follow_the_class(void **state)
 	assert_slices(r, DRIVER_US, DRIVER_US);
 	assert_int_equal(set(r, &be, true), 0);
 	assert_slices(r, BE_US, DRIVER_US);
+}
+
+/* With the slot and without it: no number of short copy groups harms anybody. */
+static void copies_follow_the_class(void **state)
+{
+	const struct gp_class_value none = { GP_CLASS_NONE, 0 };
+	struct rig *r = *state;
+
+	assert_copy_slices(r, DRIVER_COPY_US);
+	assert_int_equal(set(r, &be, false), 0);
+	assert_copy_slices(r, BE_COPY_US);
+	assert_int_equal(set(r, &lc, false), 0);
+	assert_copy_slices(r, LC_US);
+	assert_int_equal(set(r, &be, true), 0);
+	assert_copy_slices(r, BE_COPY_US);
+	assert_int_equal(set(r, &none, false), 0);
+	assert_copy_slices(r, DRIVER_COPY_US);
 }
 
 static void the_first_error_ends_it(void **state)
@@ -116,9 +151,9 @@ static void an_error_of_the_mode_is_apart(void **state)
 
 	ops.set_preempt_mode = no_mode;
 	r->dev->ops = &ops;
-	assert_int_equal(gp_outside_set(r->dev, r->group, CONTEXTS, &be, true, &mode_err), 0);
+	assert_int_equal(gp_outside_set(r->dev, &r->list, &be, true, &mode_err), 0);
 	assert_int_equal(mode_err, -EIO);
-	assert_int_equal(gp_outside_set(r->dev, r->group, CONTEXTS, &lc, false, &mode_err), 0);
+	assert_int_equal(gp_outside_set(r->dev, &r->list, &lc, false, &mode_err), 0);
 	assert_int_equal(mode_err, 0);
 	r->dev->ops = sim_ops;
 }
@@ -127,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(slices_follow_the_class, setup, teardown),
+		cmocka_unit_test_setup_teardown(copies_follow_the_class, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_first_error_ends_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_error_of_the_mode_is_apart, setup, teardown),
 	};

@@ -25,6 +25,7 @@ struct rig {
 	size_t waiting;
 	uint64_t now_ns;
 	int slice_error, hold_error, arm_error;
+	int copies_error; /* of a suspend or resume with copy groups */
 	uint64_t arm_ns;
 	struct gp_event *nested; /* reported from hold() */
 	struct gp_event *early;	 /* .. from before() */
@@ -74,16 +75,24 @@ static int hal_set_slice(struct gp_group *g, uint64_t us)
 	return r.slice_error;
 }
 
+static int note_groups(const char *what, struct gp_group *const *g, size_t n)
+{
+	char ids[64] = "";
+
+	for (size_t i = 0; i < n; i++)
+		snprintf(ids + strlen(ids), sizeof(ids) - strlen(ids), i ? ",%u" : "%u", g[i]->id);
+	note("%s(%s)", what, ids);
+	return n > 1 || g[0]->kind == GP_GROUP_COPY ? r.copies_error : 0;
+}
+
 static int hal_suspend(struct gp_group *const *g, size_t n)
 {
-	note("suspend(%u)", g[0]->id);
-	return 0;
+	return note_groups("suspend", g, n);
 }
 
 static int hal_resume(struct gp_group *const *g, size_t n)
 {
-	note("resume(%u)", g[0]->id);
-	return 0;
+	return note_groups("resume", g, n);
 }
 
 static int hal_set_preempt_mode(struct gp_group *g, enum gp_preempt_mode mode)
@@ -221,6 +230,7 @@ static void make(struct gp_executor *executor, const struct gp_host_ops *ops, bo
 		.min_slice_us = 20,
 		.max_slice_us = SLICE_MAX_US,
 		.default_slice_us = 2048,
+		.default_copy_slice_us = 1024,
 	};
 	r.queue = (struct gp_executor){ queue_start, queue_stop };
 	r.now_ns = 1000 * MS;
@@ -623,6 +633,80 @@ static void a_group_that_left_may_come_back(void **state)
 	r.log[0] = 0;
 }
 
+static struct gp_group copy_group(uint32_t id)
+{
+	return (struct gp_group){ .dev = &r.dev, .kind = GP_GROUP_COPY, .id = id };
+}
+
+static void next_turn(void)
+{
+	r.log[0] = 0;
+	r.now_ns += 100 * MS;
+	gp_runtime_timer(r.rt);
+	while (r.waiting)
+		run_next();
+}
+
+static void copies_stop_and_go_with_their_tenant(void **state)
+{
+	struct gp_group a = group(1), a_copies = copy_group(2);
+	struct gp_group b = group(3), b2 = group(4), b_copies = copy_group(5);
+
+	make(&r.queue, &few_ops, false, 1);
+	join(BASE, GP_CLASS_BE, 100);
+	assert_int_equal(gp_runtime_group_add(r.rt, BASE, &r, &a), 0);
+	assert_int_equal(gp_runtime_group_add(r.rt, BASE, &r, &a_copies), 0);
+	while (r.waiting)
+		run_next();
+	assert_called("slice(1,20) called(0) slice(2,50) called(0)");
+	join(OTHER, GP_CLASS_BE, 100);
+	assert_int_equal(gp_runtime_group_add(r.rt, OTHER, &r, &b_copies), 0);
+	assert_int_equal(gp_runtime_group_add(r.rt, OTHER, &r, &b), 0);
+	assert_int_equal(gp_runtime_group_add(r.rt, OTHER, &r, &b2), 0);
+	r.log[0] = 0;
+	while (r.waiting)
+		run_next();
+	assert_called("slice(5,50) called(0) suspend(3,5) called(0,turned) "
+		      "suspend(4) called(0,turned)");
+	assert_true(gp_runtime_group(r.rt, 5)->off);
+	next_turn();
+	assert_called("suspend(1,2) called(0,turned) slice(3,20) called(0) "
+		      "resume(3,5) called(0,turned)");
+	assert_true(gp_runtime_group(r.rt, 2)->off);
+	assert_false(gp_runtime_group(r.rt, 5)->off);
+	/* Kernels stop even if the HAL cannot suspend copies. */
+	r.copies_error = -EIO;
+	next_turn();
+	assert_called("suspend(3,5) suspend(3) called(0,turned) "
+		      "resume(1,2) resume(1) resume(2) called(-5) slice(4,20) called(0)");
+	assert_false(gp_runtime_group(r.rt, 5)->off);
+	assert_true(gp_runtime_group(r.rt, 2)->off);
+	/* Another tenant has its turn first. They are tried again after it. */
+	r.copies_error = 0;
+	next_turn();
+	assert_called("suspend(1) called(0) resume(4) called(0,turned)");
+	next_turn();
+	assert_called("suspend(4,5) called(0,turned) resume(1,2) called(0,turned)");
+	assert_false(gp_runtime_group(r.rt, 2)->off);
+}
+
+/* Nobody is left whose turn would resume them. */
+static void copies_of_a_context_that_is_gone(void **state)
+{
+	struct gp_group a = group(1), b = group(2), copies = copy_group(3);
+
+	make(&gp_executor_inline, &few_ops, false, 1);
+	join(BASE, GP_CLASS_BE, 100);
+	join(OTHER, GP_CLASS_BE, 100);
+	assert_int_equal(gp_runtime_group_add(r.rt, BASE, &r, &a), 0);
+	assert_int_equal(gp_runtime_group_add(r.rt, OTHER, &r, &copies), 0);
+	r.log[0] = 0;
+	assert_int_equal(gp_runtime_group_add(r.rt, OTHER, &r, &b), 0);
+	assert_called("suspend(2,3) called(0,turned)");
+	gp_runtime_group_gone(r.rt, gp_runtime_group(r.rt, 2));
+	assert_called("resume(3) called(0,own,turned)");
+}
+
 static void what_is_wrong_makes_no_runtime(void **state)
 {
 	struct gp_runtime_config config = { .hal = &r.dev,
@@ -655,6 +739,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_worker_runs_calls, teardown),
 		cmocka_unit_test_teardown(the_host_has_calls_of_its_own, teardown),
 		cmocka_unit_test_teardown(a_group_that_left_may_come_back, teardown),
+		cmocka_unit_test_teardown(copies_stop_and_go_with_their_tenant, teardown),
+		cmocka_unit_test_teardown(copies_of_a_context_that_is_gone, teardown),
 		cmocka_unit_test(what_is_wrong_makes_no_runtime),
 	};
 

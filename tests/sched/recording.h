@@ -100,6 +100,7 @@ static inline struct rec_event rec_from_event(const struct gp_event *ev)
 		break;
 	case GP_EV_GROUP_APPEAR:
 		r.o = ev->group.slice_unknown;
+		r.k = ev->group.copies;
 		/* fallthrough */
 	case GP_EV_GROUP_GONE:
 		r.g = ev->group.id;
@@ -160,6 +161,7 @@ static inline struct gp_event rec_to_event(const struct rec_event *r)
 		break;
 	case GP_EV_GROUP_APPEAR:
 		ev.group.slice_unknown = r->o;
+		ev.group.copies = r->k;
 		/* fallthrough */
 	case GP_EV_GROUP_GONE:
 		ev.group.id = (uint32_t)r->g;

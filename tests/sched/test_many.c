@@ -10,8 +10,8 @@
 #include "tests/sched/drive.h"
 
 #define QUEUE (2 * GP_SCHED_MAX_GROUPS)
-#define GROUPS_EACH 2
-#define STEP_US 5 /* at most, with 64 tenants and 128 groups */
+#define GROUPS_EACH 4u /* two of the compute engine, two of copy engines */
+#define STEP_US 5      /* at most, with 64 tenants and 256 groups */
 
 static const struct gp_sched_config kinds[] = {
 	/* An H200 under gpreemptd. */
@@ -117,7 +117,8 @@ static void start(struct many *m, const struct gp_sched_config *config,
 		for (uint32_t k = 0; k < GROUPS_EACH; k++)
 			event(m, (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
 						    .tenant = i,
-						    .group.id = GROUPS_EACH * (i - 1) + k + 1 });
+						    .group = { GROUPS_EACH * (i - 1) + k + 1,
+							       .copies = k > 1 } });
 	}
 	run(m, MS);
 	m->steps = 0;

@@ -37,6 +37,7 @@ enum op_kind {
 	OP_USAGE,
 	OP_POLICY,
 	OP_QUEUED,
+	OP_COPIES,
 	OP_KINDS,
 };
 
@@ -44,17 +45,17 @@ static const char *const op_name[] = {
 	"OP_JOIN",    "OP_LEAVE",      "OP_CLASS",     "OP_APPEAR", "OP_GONE",	   "OP_KILL",
 	"OP_HINT",    "OP_BEGIN",      "OP_END",       "OP_HOLD",   "OP_RELEASE",  "OP_BUSY",
 	"OP_IDLE",    "OP_SYNC",       "OP_SYNC_DONE", "OP_SLOT",   "OP_MEASURED", "OP_EARLY_TIMER",
-	"OP_OUTCOME", "OP_HOLD_FAILS", "OP_USAGE",     "OP_POLICY", "OP_QUEUED",
+	"OP_OUTCOME", "OP_HOLD_FAILS", "OP_USAGE",     "OP_POLICY", "OP_QUEUED",   "OP_COPIES",
 };
 
-/* How often each comes, of 136. */
+/* How often each comes, of 139. */
 static const uint8_t op_share[OP_KINDS] = {
 	[OP_JOIN] = 12,	   [OP_LEAVE] = 3,	 [OP_CLASS] = 5,     [OP_APPEAR] = 14,
 	[OP_GONE] = 3,	   [OP_KILL] = 2,	 [OP_HINT] = 7,	     [OP_BEGIN] = 8,
 	[OP_END] = 7,	   [OP_HOLD] = 4,	 [OP_RELEASE] = 4,   [OP_BUSY] = 5,
 	[OP_IDLE] = 5,	   [OP_SYNC] = 3,	 [OP_SYNC_DONE] = 3, [OP_SLOT] = 4,
 	[OP_MEASURED] = 2, [OP_EARLY_TIMER] = 3, [OP_OUTCOME] = 32,  [OP_HOLD_FAILS] = 2,
-	[OP_USAGE] = 3,	   [OP_POLICY] = 2,	 [OP_QUEUED] = 3,
+	[OP_USAGE] = 3,	   [OP_POLICY] = 2,	 [OP_QUEUED] = 3,    [OP_COPIES] = 3,
 };
 
 struct op {
@@ -83,7 +84,7 @@ static uint32_t rnd(void)
 
 static uint8_t rnd_kind(void)
 {
-	uint32_t r = rnd() % 136, k = 0;
+	uint32_t r = rnd() % 139, k = 0;
 
 	while (k < OP_KINDS - 1 && r >= op_share[k])
 		r -= op_share[k++];
@@ -162,7 +163,7 @@ static struct gp_class_request spec_of(uint8_t b)
 
 static void do_kill(struct world *w, uint32_t tenant)
 {
-	for (size_t i = 1; i <= W_GROUPS; i++) {
+	for (size_t i = 1; i <= W_ALL; i++) {
 		if (w->group[i].tenant != tenant)
 			continue;
 		w->group[i].alive = false;
@@ -200,6 +201,7 @@ static const uint8_t event_of[OP_KINDS] = {
 	[OP_SYNC] = GP_EV_SYNC,		  [OP_SYNC_DONE] = GP_EV_SYNC_DONE,
 	[OP_SLOT] = GP_EV_SLOT,		  [OP_MEASURED] = GP_EV_SWITCH_MEASURED,
 	[OP_USAGE] = GP_EV_USAGE,	  [OP_QUEUED] = GP_EV_QUEUED,
+	[OP_COPIES] = GP_EV_GROUP_APPEAR,
 };
 
 /* The fields of an event besides type and tenant. */
@@ -213,6 +215,11 @@ static void fill(const struct world *w, const struct op *op, struct gp_event *ev
 	case OP_APPEAR:
 	case OP_GONE:
 		ev->group.id = 1 + op->b % W_GROUPS;
+		break;
+	case OP_COPIES:
+		ev->group.id = W_GROUPS + 1 + op->b % (W_ALL - W_GROUPS);
+		ev->group.copies = true;
+		ev->type = op->b & 192 ? GP_EV_GROUP_APPEAR : GP_EV_GROUP_GONE;
 		break;
 	case OP_HINT:
 		ev->hint.at_ns = w->now_ns + op->b * 8000ull;
@@ -391,7 +398,7 @@ static void check_put_back(struct world *w, bool close)
 		w_step(w, &ev);
 	}
 	w_run(w, 300000000);
-	for (size_t i = 1; i <= W_GROUPS; i++) {
+	for (size_t i = 1; i <= W_ALL; i++) {
 		const struct w_group *g = &w->group[i];
 
 		if (!g->known || !g->alive)
@@ -423,6 +430,7 @@ static const char *run_sequence(const struct sequence *q, uint32_t mutation)
 	/* The dead are dead by now; nothing fails any more. */
 	w_run(&w, 200000000);
 	check_others_run(&w);
+	w_check_copies(&w);
 	if (w.config.rotate) {
 		check_turns(&w);
 		check_minimum(&w);

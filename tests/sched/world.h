@@ -18,8 +18,9 @@
 
 #include "sched/sched.h"
 
-#define W_TENANTS 6 /* ids 1.. */
-#define W_GROUPS 10
+#define W_TENANTS 6	     /* ids 1.. */
+#define W_GROUPS 10	     /* of the compute engine */
+#define W_ALL (W_GROUPS + 2) /* and of copy engines */
 #define W_PENDING 64
 #define W_RENEW_NS 250000u /* a hold may be renewed this early */
 
@@ -67,7 +68,7 @@ struct world {
 	uint32_t mutation;
 	bool closed;
 	bool edf, sjf; /* the present LC policy */
-	struct w_group group[W_GROUPS + 1];
+	struct w_group group[W_ALL + 1];
 	struct w_tenant tenant[W_TENANTS + 1];
 	struct w_pending pending[W_PENDING];
 	size_t n_pending;
@@ -204,7 +205,7 @@ static inline void w_group_decision(struct world *w, const struct gp_decision *d
 {
 	struct w_group *g;
 
-	if (!d->group || d->group > W_GROUPS || !w->group[d->group].known) {
+	if (!d->group || d->group > W_ALL || !w->group[d->group].known) {
 		w_broken(w, "decision for a group that is not there");
 		return;
 	}
@@ -214,6 +215,8 @@ static inline void w_group_decision(struct world *w, const struct gp_decision *d
 	}
 	if (d->type != GP_DO_SET_SLICE && !w->config.rotate)
 		w_broken(w, "suspend or resume without rotation");
+	if (d->type != GP_DO_SET_SLICE && d->group > W_GROUPS)
+		w_broken(w, "a copy group is suspended, resumed or preempted");
 	g = &w->group[d->group];
 	w->pending[w->n_pending++] = (struct w_pending){ d->id, d->type, d->group, d->slice_us };
 	g->old_runs = g->runs;
@@ -362,7 +365,7 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		break;
 	case GP_EV_TENANT_LEAVE:
 		t->there = false;
-		for (size_t i = 1; i <= W_GROUPS; i++) {
+		for (size_t i = 1; i <= W_ALL; i++) {
 			if (w->group[i].tenant != ev->tenant)
 				continue;
 			w->group[i].tenant = 0;
@@ -428,9 +431,28 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		w->closed = true;
 		for (size_t i = 1; i <= W_TENANTS; i++)
 			w->tenant[i].there = false;
-		for (size_t i = 1; i <= W_GROUPS; i++)
+		for (size_t i = 1; i <= W_ALL; i++)
 			w->group[i].tenant = 0;
 		break;
+	}
+}
+
+/* Once nothing is under way. A slice that was refused five times stays as it was. */
+static inline void w_check_copies(struct world *w)
+{
+	for (size_t i = W_GROUPS + 1; i <= W_ALL; i++) {
+		const struct w_group *g = &w->group[i];
+		const uint32_t cls = w->tenant[g->tenant].spec.cls.cls;
+		uint64_t want_us = 0;
+
+		if (!g->known || !g->alive || !g->tenant || g->slice_errors >= 5)
+			continue;
+		if (w->config.slice_preempts && cls == GP_CLASS_BE)
+			want_us = GP_SCHED_COPY_SLICE_US;
+		else if (w->config.slice_preempts && cls == GP_CLASS_LC)
+			want_us = w->config.lc_slice_us;
+		if (g->slice_us != want_us)
+			w_broken(w, "a copy group has not its class's slice");
 	}
 }
 

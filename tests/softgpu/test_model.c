@@ -51,6 +51,7 @@ static struct gp_model_config small(void)
 		.end_ns = 100,
 		.slice_unit_ns = 1000,
 		.default_slice_us = 2000,
+		.default_copy_slice_us = 2000,
 		.min_slice_us = 1,
 		.max_slice_us = 1000000,
 		.copy_bytes_per_us = 1000,

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Groups of copy engines: each has the slice of its tenant's class, and counts for nothing else.
+ * world.h checks the same of random sequences.
+ */
+#include "tests/common/gp_test.h"
+#include "tests/sched/drive.h"
+
+#define KERNELS(tenant) ((tenant)*10)
+#define COPIES(tenant) ((tenant)*10 + 1)
+
+static const struct gp_sched_config rotates = { .rotate = 1,
+						.slice_preempts = 1,
+						.lc_preempt = GP_LC_CUT_PREEMPT };
+
+static void copies_appear(struct drive *d, uint32_t tenant)
+{
+	assert_int_equal(drive_ev(d,
+				  (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
+						     .tenant = tenant,
+						     .group = { COPIES(tenant), .copies = true } }),
+			 0);
+}
+
+static void assert_slice(struct drive *d, uint32_t group, uint64_t slice_us)
+{
+	const struct gp_decision *set = drive_find(d, GP_DO_SET_SLICE);
+
+	assert_non_null(set);
+	assert_int_equal(set->group, group);
+	assert_int_equal(set->slice_us, slice_us);
+	drive_outcome(d, GP_DO_SET_SLICE, 0);
+}
+
+static void test_slice_of_the_class(void **state)
+{
+	static const struct gp_sched_config alone = { .slice_preempts = 1 };
+	struct gp_event lc = { .type = GP_EV_TENANT_CLASS, .tenant = 1 };
+	struct drive d;
+
+	drive_init(&d, &alone);
+	drive_join(&d, 1, GP_CLASS_BE, 100);
+	/* Without the slot, too. */
+	copies_appear(&d, 1);
+	assert_slice(&d, COPIES(1), GP_SCHED_COPY_SLICE_US);
+	lc.spec.cls = (struct gp_class_value){ GP_CLASS_LC, 0 };
+	assert_int_equal(drive_ev(&d, lc), 0);
+	assert_slice(&d, COPIES(1), GP_SCHED_LC_SLICE_US);
+	lc.spec.cls = (struct gp_class_value){ GP_CLASS_NONE, 0 };
+	assert_int_equal(drive_ev(&d, lc), 0);
+	assert_slice(&d, COPIES(1), 0);
+	drive_end(&d);
+}
+
+static void test_no_slices_no_copies(void **state)
+{
+	static const struct gp_sched_config suspends = { .rotate = 1, .slots = 4 };
+	struct drive d;
+
+	drive_init(&d, &suspends);
+	drive_join(&d, 1, GP_CLASS_BE, 100);
+	copies_appear(&d, 1);
+	assert_null(drive_find(&d, GP_DO_SET_SLICE));
+	drive_end(&d);
+}
+
+/* A tenant that only copies has no turn, so it delays nobody's. */
+static void test_copies_take_no_turn(void **state)
+{
+	struct drive d;
+
+	drive_init(&d, &rotates);
+	drive_join(&d, 1, GP_CLASS_BE, 100);
+	drive_join(&d, 2, GP_CLASS_BE, 100);
+	copies_appear(&d, 2);
+	assert_slice(&d, COPIES(2), GP_SCHED_COPY_SLICE_US);
+	assert_int_equal(drive_appear(&d, 1, KERNELS(1)), 0);
+	assert_slice(&d, KERNELS(1), GP_SCHED_BE_SLICE_US);
+	assert_true(drive_stat(&d, 1).resident);
+	drive_at(&d, d.now_ns + 500 * MS, GP_EV_TIMER, 0);
+	assert_int_equal(d.out.count, 0);
+	assert_true(drive_stat(&d, 1).resident);
+	assert_int_equal(drive_stat(&d, 2).run_ns, 0);
+	drive_end(&d);
+}
+
+/* LC's copies are no reason to end its turn. */
+static void test_copies_are_not_preempted(void **state)
+{
+	struct drive d;
+
+	drive_init(&d, &rotates);
+	for (uint32_t t = 1; t <= 2; t++) {
+		drive_join(&d, t, GP_CLASS_LC, t);
+		copies_appear(&d, t);
+		assert_slice(&d, COPIES(t), GP_SCHED_LC_SLICE_US);
+	}
+	drive_at(&d, d.now_ns + MS, GP_EV_BUSY, 2);
+	drive_at(&d, d.now_ns + MS, GP_EV_BUSY, 1);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	drive_end(&d);
+}
+
+static void test_put_back(void **state)
+{
+	struct drive d;
+
+	drive_init(&d, &rotates);
+	drive_join(&d, 1, GP_CLASS_BE, 100);
+	copies_appear(&d, 1);
+	assert_slice(&d, COPIES(1), GP_SCHED_COPY_SLICE_US);
+	assert_int_equal(drive_tenant_ev(&d, GP_EV_TENANT_LEAVE, 1), 0);
+	assert_false(gp_sched_settled(d.sched));
+	assert_slice(&d, COPIES(1), 0);
+	assert_true(gp_sched_settled(d.sched));
+	drive_end(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slice_of_the_class),
+		cmocka_unit_test(test_no_slices_no_copies),
+		cmocka_unit_test(test_copies_take_no_turn),
+		cmocka_unit_test(test_copies_are_not_preempted),
+		cmocka_unit_test(test_put_back),
+	};
+
+	return gp_run_tests(tests);
+}
