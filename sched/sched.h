@@ -42,7 +42,7 @@
 #define GP_SCHED_LC_SLICE_US 5000000u
 #define GP_SCHED_BE_SLICE_US 1u
 /* Of BE's copy groups; any number of them may have it (docs/nvidia.md, "Copies"). */
-#define GP_SCHED_COPY_SLICE_US 50u
+#define GP_SCHED_COPY_SLICE_US 5u
 #define GP_SCHED_HOLD_LIMIT_NS 20000000u
 
 /*

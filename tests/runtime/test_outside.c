@@ -11,7 +11,7 @@
 #define LC_US 5000000u
 #define BE_US 1u
 #define DRIVER_US 2048u
-#define BE_COPY_US 50u
+#define BE_COPY_US 5u
 #define DRIVER_COPY_US 1024u
 
 static const struct gp_class_value lc = { GP_CLASS_LC, 0 }, be = { GP_CLASS_BE, 100 };

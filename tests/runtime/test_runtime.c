@@ -658,7 +658,7 @@ static void copies_stop_and_go_with_their_tenant(void **state)
 	assert_int_equal(gp_runtime_group_add(r.rt, BASE, &r, &a_copies), 0);
 	while (r.waiting)
 		run_next();
-	assert_called("slice(1,20) called(0) slice(2,50) called(0)");
+	assert_called("slice(1,20) called(0) slice(2,20) called(0)");
 	join(OTHER, GP_CLASS_BE, 100);
 	assert_int_equal(gp_runtime_group_add(r.rt, OTHER, &r, &b_copies), 0);
 	assert_int_equal(gp_runtime_group_add(r.rt, OTHER, &r, &b), 0);
@@ -666,7 +666,7 @@ static void copies_stop_and_go_with_their_tenant(void **state)
 	r.log[0] = 0;
 	while (r.waiting)
 		run_next();
-	assert_called("slice(5,50) called(0) suspend(3,5) called(0,turned) "
+	assert_called("slice(5,20) called(0) suspend(3,5) called(0,turned) "
 		      "suspend(4) called(0,turned)");
 	assert_true(gp_runtime_group(r.rt, 5)->off);
 	next_turn();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * LC that copies beside BE that copies all the time, in the model of an H200: the classes'
- * slices of copy groups keep LC's copies almost as fast as alone, and BE's as fast.
+ * LC copies beside BE that copies all the time, in the model of an H200. By the slices of
+ * their classes, LC's copies take little longer than alone, and BE copies as much.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -126,7 +126,7 @@ static void test_copies_of_both_classes(void **state)
 	assert_int_equal(none, 0);
 	/* A slice of the driver is 1024 us; the mean wait for its end is half of that. */
 	assert_true(shared > alone + 300000);
-	assert_true(managed < alone + GP_SCHED_COPY_SLICE_US * 1000 * 3 / 2);
+	assert_true(managed < alone + 30000);
 	assert_true(be_bytes >= shared_bytes * 98 / 100);
 }
 
