@@ -9,11 +9,19 @@
  * paid. So LC without pauses loses be_min_pct and the switches. LC that leaves
  * BE as much by itself loses nothing.
  *
+ * A tenant may wait for a turn and have no kernels, as one that copies does. No window could
+ * pay it, so windows become rare in its turns once the log shows some that it left unused.
+ *
  * The core suspends on every kind of device. Where slices preempt, slices could
  * do it (BE's long, LC's short). But two LC groups at a short slice would
  * livelock the device, and setting each costs as much as a suspend of all.
  */
 #include "sched/internal.h"
+
+/* So many windows in a row may be unused by chance. */
+#define UNUSED_BY_CHANCE 2
+/* Each more doubles the time to the next, to 32 periods at most. */
+#define WINDOW_SHIFT_MAX 5
 
 static bool group_of_lc(const struct gp_sched *s, const struct gp_group_state *g)
 {
@@ -52,7 +60,7 @@ static bool resident_runs(const struct gp_sched *s)
 static bool be_wants(const struct gp_sched *s)
 {
 	return s->config.rotate && s->config.be_min_pct && s->resident != GP_NONE &&
-	       s->tenant[s->group[s->resident].tenant].be.runnable;
+	       s->tenant[gp_rotate_tenant(s)].be.runnable;
 }
 
 bool gp_min_turn_runs(const struct gp_sched *s)
@@ -88,7 +96,7 @@ void gp_min_account(struct gp_sched *s, uint64_t passed_ns)
 	s->min_owed += passed_ns * s->config.be_min_pct;
 	if (gets) {
 		s->min_owed = gp_sub_sat(s->min_owed, passed_ns * 100);
-		s->tenant[s->group[s->resident].tenant].sure_ns += passed_ns;
+		s->tenant[gp_rotate_tenant(s)].sure_ns += passed_ns;
 	}
 	if (!s->window_since_ns)
 		s->min_owed = gp_min_u64(s->min_owed, owed_max(s));
@@ -99,6 +107,30 @@ void gp_min_usage(struct gp_sched *s, uint64_t more_ns)
 	uint64_t ns = gp_min_u64(more_ns, 100 * s->config.be_period_ns);
 
 	s->min_owed = gp_sub_sat(s->min_owed, ns * 100);
+}
+
+void gp_min_used(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns, uint64_t at_ns)
+{
+	s->usage_until_ns = gp_max_u64(s->usage_until_ns, gp_min_u64(at_ns, s->now_ns));
+	if (used_ns)
+		t->unused_windows = 0;
+}
+
+bool gp_min_unused(const struct gp_tenant *t)
+{
+	return t->unused_windows > UNUSED_BY_CHANCE;
+}
+
+/* The time of the next window at the earliest. */
+static uint64_t earliest_ns(const struct gp_sched *s)
+{
+	const struct gp_tenant *t = &s->tenant[gp_rotate_tenant(s)];
+
+	if (!gp_min_unused(t))
+		return s->window_next_ns;
+	return gp_max_u64(s->window_next_ns,
+			  gp_add_sat(t->window_ns, s->config.be_period_ns << (t->unused_windows -
+									      UNUSED_BY_CHANCE)));
 }
 
 static uint64_t lc_groups(const struct gp_sched *s)
@@ -135,10 +167,34 @@ uint64_t gp_min_window_end_ns(const struct gp_sched *s)
 
 static bool may_open(const struct gp_sched *s)
 {
-	if (!be_wants(s) || s->now_ns < s->window_next_ns || !lc_groups(s))
+	if (!be_wants(s) || s->now_ns < earliest_ns(s) || !lc_groups(s))
 		return false;
 	/* Not in the middle of a rotation: the window would pass unused. */
 	return gp_holds_by_suspend(s) || resident_runs(s);
+}
+
+static void open_window(struct gp_sched *s)
+{
+	struct gp_tenant *t = &s->tenant[gp_rotate_tenant(s)];
+
+	s->window_since_ns = s->now_ns;
+	/* The switch to BE takes from its time. */
+	s->min_owed += s->config.switch_ns * (100 - s->config.be_min_pct);
+	s->window_next_ns = gp_add_sat(s->now_ns, s->config.be_period_ns);
+	/* Also counts a window that was used, but that use ends the row. */
+	if (t->window_ended_ns && t->window_ended_ns <= s->usage_until_ns &&
+	    t->unused_windows < UNUSED_BY_CHANCE + WINDOW_SHIFT_MAX)
+		t->unused_windows++;
+	t->window_ns = s->now_ns;
+}
+
+static void close_window(struct gp_sched *s)
+{
+	const uint32_t tenant = gp_rotate_tenant(s);
+
+	s->window_since_ns = 0;
+	if (tenant != GP_NONE)
+		s->tenant[tenant].window_ended_ns = s->now_ns;
 }
 
 /*
@@ -151,14 +207,10 @@ void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event)
 		return;
 	if (s->window_since_ns &&
 	    (!s->min_owed || !be_wants(s) || !lc_groups(s) || s->now_ns >= gp_min_window_end_ns(s)))
-		s->window_since_ns = 0;
-	if (s->window_since_ns || s->min_owed < due(s) || !may_open(s) ||
-	    event->type != GP_EV_TIMER)
-		return;
-	s->window_since_ns = s->now_ns;
-	/* The switch to BE takes from its time. */
-	s->min_owed += s->config.switch_ns * (100 - s->config.be_min_pct);
-	s->window_next_ns = gp_add_sat(s->now_ns, s->config.be_period_ns);
+		close_window(s);
+	if (!s->window_since_ns && s->min_owed >= due(s) && may_open(s) &&
+	    event->type == GP_EV_TIMER)
+		open_window(s);
 }
 
 static uint64_t div_up(uint64_t a, uint64_t b)
@@ -187,7 +239,7 @@ uint64_t gp_min_next_ns(const struct gp_sched *s)
 	if (be_gets(s))
 		return GP_NEVER;
 	next = gp_add_sat(s->now_ns, div_up(gp_sub_sat(due(s), s->min_owed), pct));
-	next = gp_max_u64(next, s->window_next_ns);
+	next = gp_max_u64(next, earliest_ns(s));
 	/* Due: at once, or when an outcome or another step frees it. */
 	return next > s->now_ns ? next : may_open(s) ? s->now_ns + 1 : GP_NEVER;
 }

@@ -117,6 +117,11 @@ void gp_rotate_left(struct gp_sched *s)
 		balance(s);
 }
 
+uint32_t gp_rotate_tenant(const struct gp_sched *s)
+{
+	return s->resident == GP_NONE ? GP_NONE : s->group[s->resident].tenant;
+}
+
 void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t)
 {
 	const struct gp_be_time at = be_time(s);
@@ -177,10 +182,11 @@ uint64_t gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct g
 
 	believe(s, t, &used_ns, &displaced_ns);
 	t->used_ns = gp_add_sat(t->used_ns, used_ns);
+	gp_min_used(s, t, used_ns, ev->usage.at_ns);
 	if (!gp_takes_turns(s, t))
 		return used_ns;
 	charge(s, t);
-	back = gp_min_u64(displaced_ns, t->charged_ns);
+	back = gp_min_unused(t) ? 0 : gp_min_u64(displaced_ns, t->charged_ns);
 	over = settle_with(&t->charged_ns, gp_add_sat(back, used_ns), REPORT_LATE_NS);
 	gp_min_usage(s, settle_with(&t->sure_ns, used_ns, late_ns));
 	if (over > back)
@@ -190,11 +196,22 @@ uint64_t gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct g
 	return used_ns;
 }
 
+/*
+ * Does time count for the resident's turn? While LC has the device it does not, as BE gets its
+ * minimum later. But the turn of a tenant that leaves this unused would last for ever.
+ */
+static bool turn_runs(const struct gp_sched *s)
+{
+	const uint32_t tenant = gp_rotate_tenant(s);
+
+	return gp_min_turn_runs(s) || (tenant != GP_NONE && gp_min_unused(&s->tenant[tenant]));
+}
+
 /* Time passed: charge it to the BE group on the device. */
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 {
 	uint64_t passed = now_ns - s->now_ns;
-	bool runs = gp_min_turn_runs(s);
+	bool runs = turn_runs(s);
 
 	if (s->config.rotate)
 		gp_min_account(s, passed);
@@ -206,7 +223,6 @@ void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 
 		if (!gp_computes(g) || g->tenant == GP_NONE || g->run == GP_RUN_OFF)
 			continue;
-		/* LC has the device, and BE gets its minimum later. */
 		if (i == s->resident && !runs)
 			continue;
 		if (i == s->resident && g->run == GP_RUN_ON)
@@ -346,14 +362,9 @@ static uint32_t pick(const struct gp_sched *s, uint32_t after)
 	return n ? tenant[first_of(s, tenant, n)] : GP_NONE;
 }
 
-static uint32_t resident_tenant(const struct gp_sched *s)
-{
-	return s->resident == GP_NONE ? GP_NONE : s->group[s->resident].tenant;
-}
-
 uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t who)
 {
-	const uint32_t has = resident_tenant(s), last = has == GP_NONE ? s->tenants - 1 : has;
+	const uint32_t has = gp_rotate_tenant(s), last = has == GP_NONE ? s->tenants - 1 : has;
 	const struct gp_be_entity *own = &s->tenant[who].be;
 	uint32_t ahead = 0;
 	bool met = false;
@@ -475,7 +486,7 @@ bool gp_sched_rotation_deferred(const struct gp_sched *s)
 
 uint32_t gp_sched_resident(const struct gp_sched *s)
 {
-	uint32_t tenant = resident_tenant(s);
+	uint32_t tenant = gp_rotate_tenant(s);
 
 	return tenant == GP_NONE ? 0 : s->tenant[tenant].id;
 }
@@ -489,7 +500,7 @@ void gp_rotate_group_gone(struct gp_sched *s, uint32_t group)
 /* The earliest time at which a tenant with a spent cap may run again. */
 static uint64_t next_ready_ns(const struct gp_sched *s)
 {
-	uint32_t has = resident_tenant(s);
+	uint32_t has = gp_rotate_tenant(s);
 	uint64_t next = GP_NEVER;
 
 	for (uint32_t i = 0; i < s->tenants; i++) {
@@ -516,7 +527,7 @@ uint64_t gp_rotate_turn_end_ns(const struct gp_sched *s)
 		return GP_NEVER;
 	if (s->rotate_since_ns)
 		return gp_add_sat(s->rotate_since_ns, s->config.rotation_defer_max_ns);
-	if (s->group[s->resident].run != GP_RUN_ON || !gp_min_turn_runs(s))
+	if (s->group[s->resident].run != GP_RUN_ON || !turn_runs(s))
 		return GP_NEVER;
 	return gp_add_sat(s->now_ns, gp_sub_sat(s->turn_ns, s->turn_ran_ns));
 }

@@ -91,6 +91,11 @@ struct gp_tenant {
 	uint64_t ahead_ns;    /* so much more was reported than passed */
 	uint32_t last_group;  /* index of its group that ran last */
 
+	/* be_minimum.c */
+	uint32_t unused_windows;  /* in a row, of those in its turns */
+	uint64_t window_ns;	  /* the latest of them opened then .. */
+	uint64_t window_ended_ns; /* .. and ended then; 0: none yet */
+
 	uint64_t said;
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
 	uint64_t run_ns, used_ns;
@@ -136,6 +141,7 @@ struct gp_sched {
 	uint64_t window_since_ns; /* LC is suspended for BE since; 0: it is not */
 	uint64_t be_back_ns;	  /* latest end of be_off; 0: none yet */
 	uint64_t window_next_ns;  /* no other window before */
+	uint64_t usage_until_ns;  /* all use until then is reported */
 	uint32_t cut_top;	  /* most urgent of LC with work, or GP_NONE */
 	uint32_t cut_was;	  /* the value before cut_top */
 	uint64_t cut_asked_ns;	  /* asked for cut_top's job since */
@@ -268,6 +274,8 @@ void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
 void gp_rotate_reconcile(struct gp_sched *s);
 void gp_rotate_group_gone(struct gp_sched *s, uint32_t group);
 uint64_t gp_rotate_next_ns(const struct gp_sched *s);
+/* Index of the tenant that has its turn; GP_NONE: none has. */
+uint32_t gp_rotate_tenant(const struct gp_sched *s);
 /* When @t may have a turn; 0: now. */
 uint64_t gp_rotate_ready_ns(const struct gp_sched *s, const struct gp_tenant *t);
 /* Number of tenants with a turn before @tenant, as things are. */
@@ -284,6 +292,10 @@ bool gp_min_turn_runs(const struct gp_sched *s);
 /* Longest time that LC is suspended for BE, with @more_groups more LC groups. */
 uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups);
 void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event);
+/* Usage of BE @t is reported, by @at_ns (0: unknown) until then. */
+void gp_min_used(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns, uint64_t at_ns);
+/* @t left its latest windows unused. */
+bool gp_min_unused(const struct gp_tenant *t);
 /* Latest end of the open window. */
 uint64_t gp_min_window_end_ns(const struct gp_sched *s);
 uint64_t gp_min_next_ns(const struct gp_sched *s);

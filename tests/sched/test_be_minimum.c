@@ -340,6 +340,95 @@ static void test_all_usage_is_told_first(void **state)
 }
 
 /*
+ * Windows of 10 s beside endless LC, and BE tenants that wait for turns. @use: the log shows that
+ * the tenant in a window uses it; @told: the log is reported at all.
+ */
+static uint32_t windows_of(uint32_t tenants, bool told, bool use(uint32_t tenant, uint64_t ns),
+			   uint64_t ran_ns[])
+{
+	const struct gp_sched_config config = {
+		.rotate = 1,
+		.slice_preempts = 1,
+		.be_min_pct = 10,
+	};
+	static struct machine m;
+	uint32_t windows = 0;
+	bool on = true;
+
+	machine_init(&m, &config);
+	m.off_ns = m.on_ns = 400 * US;
+	for (uint32_t i = 1; i <= tenants; i++)
+		machine_add_be(&m, i, 100, 0);
+	machine_add(&m, LC, (struct gp_class_request){ .cls = { GP_CLASS_LC } });
+	machine_tell(&m, GP_EV_BUSY, LC);
+	for (uint64_t ms = 1; ms <= 10000; ms++) {
+		uint64_t before[M_TENANTS];
+
+		memcpy(before, m.ran_ns, sizeof(before));
+		machine_run(&m, MS);
+		windows += on && !m.on[LC];
+		on = m.on[LC];
+		if (told)
+			machine_usage_until(&m, LC, 100 * US, 0, m.d.now_ns);
+		for (uint32_t i = 1; i <= tenants; i++) {
+			uint64_t ran = m.ran_ns[i] - before[i];
+			bool uses = !on && use(i, m.d.now_ns);
+
+			ran_ns[i] += on ? 0 : ran;
+			if (told && ran)
+				machine_usage_until(&m, i, uses ? ran : 0, uses ? 0 : ran,
+						    m.d.now_ns);
+		}
+	}
+	machine_end(&m);
+	return windows;
+}
+
+static bool always(uint32_t tenant, uint64_t ns)
+{
+	return true;
+}
+
+static bool never(uint32_t tenant, uint64_t ns)
+{
+	return false;
+}
+
+static bool first_never(uint32_t tenant, uint64_t ns)
+{
+	return tenant != 1;
+}
+
+static bool later(uint32_t tenant, uint64_t ns)
+{
+	return ns > 5000 * MS;
+}
+
+/* A tenant that only copies waits for turns, and has no use for a window. */
+static void test_unused_windows(void **state)
+{
+	uint64_t ran_ns[4][M_TENANTS] = { 0 };
+	uint32_t used = windows_of(1, true, always, ran_ns[0]);
+	uint32_t unused = windows_of(1, true, never, ran_ns[1]);
+	uint32_t later_used = windows_of(1, true, later, ran_ns[1]);
+	uint32_t of_two = windows_of(2, true, first_never, ran_ns[2]);
+
+	printf("windows in 10 s: %u, unused %u, used after 5 s %u; BE has %llu ms, beside an idle "
+	       "tenant %llu\n",
+	       used, unused, later_used, (unsigned long long)(ran_ns[0][1] / MS),
+	       (unsigned long long)(ran_ns[2][2] / MS));
+	assert_in_range(used, 160, 200);
+	assert_in_range(unused, 8, 14);
+	/* Without reports it is not known. */
+	assert_int_equal(windows_of(1, false, never, ran_ns[1]), used);
+	/* The next window shows the use, and all come again. It comes within 32 periods. */
+	assert_in_range(later_used, used / 2, used / 2 + 16);
+	/* The other of two is not kept waiting for the windows. */
+	assert_in_range(of_two, used * 9 / 10, used);
+	assert_true(ran_ns[2][2] > ran_ns[0][1] * 85 / 100);
+}
+
+/*
  * LC is reported idle while it has the device now and then. The time that BE was assumed to
  * have is settled by a report, so its later time counts.
  */
@@ -431,6 +520,7 @@ int main(void)
 		cmocka_unit_test(test_usage_spares_windows),
 		cmocka_unit_test(test_all_usage_is_told_first),
 		cmocka_unit_test(test_what_was_told_is_over),
+		cmocka_unit_test(test_unused_windows),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_debt_is_bounded),
 		cmocka_unit_test(test_slow),

@@ -314,6 +314,7 @@ static void normalise_tenant(struct gp_tenant *t, const struct gp_sched *s, uint
 	t->said = t->hints = t->segments = t->holds = t->holds_late = t->holds_expired = 0;
 	t->syncs_cut = t->run_ns = t->used_ns = t->deadlines_missed = 0;
 	t->charged_ns = t->sure_ns = t->reported_ns = t->ahead_ns = 0;
+	t->window_ns = t->window_ended_ns = 0;
 	t->pieces = 0;
 	t->pieces_ns = t->length_ns = 0;
 }
