@@ -73,7 +73,7 @@ YAML_SRCS    := $(wildcard yaml/*.c)
 DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c)) $(YAML_SRCS)
 # Each program of bench/apps is linked with these.
 APP_SRCS     := $(addprefix bench/gpu/,clock.c cuda.c die.c gpreempt_dl.c hip.c kernels_ptx.c live_ptx.c opts.c \
-	reference.c shape.c work.c) $(addprefix bench/plan/,samples.c tokens.c)
+	reference.c roundtrip.c shape.c work.c) $(addprefix bench/plan/,samples.c tokens.c)
 BENCH_SRCS   := $(wildcard $(addprefix bench/,gpu/*.c model/*.c plan/*.c report/*.c run/*.c)) $(YAML_SRCS)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
 # The HIP stand-in needs HIP's headers (libamdhip64-dev) and nothing else of ROCm.

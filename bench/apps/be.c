@@ -16,6 +16,7 @@
 #include "bench/gpu/cuda.h"
 #include "bench/gpu/die.h"
 #include "bench/gpu/opts.h"
+#include "bench/gpu/roundtrip.h"
 #include "bench/gpu/work.h"
 
 #define QUEUED 2
@@ -23,7 +24,7 @@
 static struct {
 	char kind[16];
 	char out[512];
-	uint64_t kernel_us, iters, blocks, seconds, kernels;
+	uint64_t kernel_us, iters, blocks, seconds, kernels, copy_bytes;
 	uint64_t die_after_us, die_signal;
 	bool calibrate, control;
 } opt = { .kind = "plain", .kernel_us = 10000, .die_signal = SIGKILL };
@@ -48,6 +49,9 @@ static const struct gp_opt opts[] = {
 	  .number = &opt.seconds,
 	  .help = "time limit (default: until SIGTERM or end of input)" },
 	{ .name = "kernels", .number = &opt.kernels, .help = "number of kernels" },
+	{ .name = "copy-bytes",
+	  .number = &opt.copy_bytes,
+	  .help = "instead of each kernel, copy so many in and out, a multiple of 8" },
 	{ .name = "die-after-us",
 	  .number = &opt.die_after_us,
 	  .help = "raise --die-signal this long after the first kernel" },
@@ -69,6 +73,7 @@ static void on_signal(int sig)
 
 struct be {
 	struct gp_work work;
+	struct gp_roundtrip trip; /* no bytes: kernels */
 	void *event[QUEUED];
 	FILE *out;
 	uint64_t started, done; /* kernels */
@@ -104,7 +109,10 @@ static void start_one(struct be *be)
 {
 	if (!be->started && opt.die_after_us)
 		gp_bench_die_at(gp_clock_now_ns() + opt.die_after_us * 1000, (int)opt.die_signal);
-	gp_work_launch(&be->work);
+	gp_roundtrip_in(&be->trip);
+	gp_roundtrip_out(&be->trip);
+	if (!be->trip.bytes)
+		gp_work_launch(&be->work);
 	GP_CU(cuEventRecord(be->event[be->started % QUEUED], be->work.stream));
 	be->started++;
 }
@@ -157,6 +165,7 @@ static void setup(struct be *be, struct gp_bench_gpu *gpu)
 		GP_CU(cuEventCreate(&be->event[i],
 				    GP_CU_EVENT_BLOCKING_SYNC | GP_CU_EVENT_DISABLE_TIMING));
 	gp_work_open(&be->work, gpu, (enum gp_work_kind)kind, (uint32_t)opt.blocks, stream);
+	gp_roundtrip_open(&be->trip, opt.copy_bytes & ~7ull, stream);
 	if (opt.iters)
 		be->work.iters = (uint32_t)opt.iters;
 	else
@@ -214,7 +223,7 @@ int main(int argc, char **argv)
 		be.end_ns = start_ns + opt.seconds * 1000000000u;
 	loop(&be);
 	start_ns = gp_clock_now_ns() - start_ns;
-	good = gp_work_check(&be.work, &checksum);
+	good = gp_work_check(&be.work, &checksum) && gp_roundtrip_check(&be.trip);
 	printf("be kind=%s kernels=%llu ns=%llu checksum=%016llx result=%s\n", opt.kind,
 	       (unsigned long long)be.done, (unsigned long long)start_ns,
 	       (unsigned long long)checksum, good ? "right" : "WRONG");

@@ -19,9 +19,10 @@
 #include "bench/gpu/gpreempt_dl.h"
 #include "bench/gpu/kernels.h"
 #include "bench/gpu/opts.h"
-#include "bench/plan/samples.h"
+#include "bench/gpu/roundtrip.h"
 #include "bench/gpu/work.h"
 #include "bench/plan/arrivals.h"
+#include "bench/plan/samples.h"
 
 #define LC_BLOCKS 32
 #define ALLOC_BYTES (4u << 20)
@@ -34,7 +35,7 @@ struct lc_opts {
 	char arrivals[32];
 	uint64_t period_us, kernels, kernel_us, gap_us, requests;
 	uint64_t hint_us, prepare_us, iters, seed, warmup, max_seconds;
-	uint64_t die_after_us, die_signal;
+	uint64_t die_after_us, die_signal, copy_bytes;
 	bool segment, calibrate, control;
 };
 
@@ -69,6 +70,9 @@ static const struct gp_opt opts[] = {
 	  .help = GP_ARRIVALS_NAMES ", a period apart on average (periodic)" },
 	{ .name = "kernels", .number = &opt.kernels, .help = "kernels in a request (5)" },
 	{ .name = "kernel-us", .number = &opt.kernel_us, .help = "length of each kernel (110)" },
+	{ .name = "copy-bytes",
+	  .number = &opt.copy_bytes,
+	  .help = "copied in before the kernels and out after them, a multiple of 8 (0)" },
 	{ .name = "gap-us", .number = &opt.gap_us, .help = "CPU time between two launches (0)" },
 	{ .name = "requests", .number = &opt.requests, .help = "number of requests (2000)" },
 	{ .name = "warmup", .number = &opt.warmup, .help = "requests not counted, first (20)" },
@@ -119,6 +123,7 @@ struct sample {
 struct lc {
 	struct gp_bench_gpu gpu;
 	struct gp_work work;
+	struct gp_roundtrip trip;
 	struct gp_bench_client client;
 	struct sample *sample;
 	struct gp_arrivals arrivals;
@@ -261,6 +266,7 @@ static uint64_t launch_all(struct lc *lc, enum inside inside)
 {
 	uint64_t inside_ns = 0;
 
+	gp_roundtrip_in(&lc->trip);
 	for (uint64_t k = 0; k < opt.kernels; k++) {
 		if (k && opt.gap_us)
 			gp_clock_busy_until(gp_clock_now_ns() + opt.gap_us * 1000);
@@ -272,6 +278,7 @@ static uint64_t launch_all(struct lc *lc, enum inside inside)
 		}
 		gp_work_launch(&lc->work);
 	}
+	gp_roundtrip_out(&lc->trip);
 	return inside_ns;
 }
 
@@ -416,7 +423,7 @@ static bool run(struct lc *lc)
 	count = count > warmup ? count - warmup : 0;
 	lc->sample = all + warmup;
 	write_samples(lc->sample, count);
-	right = gp_work_check(&lc->work, NULL);
+	right = gp_work_check(&lc->work, NULL) && gp_roundtrip_check(&lc->trip);
 	gp_work_reset(&lc->work);
 	report(lc, count, right);
 	free(all);
@@ -453,6 +460,7 @@ int main(int argc, char **argv)
 	gp_bench_gpu_open(&lc.gpu, GP_CU_CTX_SCHED_SPIN);
 	GP_CU(cuStreamCreate(&stream, GP_CU_STREAM_NON_BLOCKING));
 	gp_work_open(&lc.work, &lc.gpu, GP_WORK_PLAIN, LC_BLOCKS, stream);
+	gp_roundtrip_open(&lc.trip, opt.copy_bytes & ~7ull, stream);
 	if (opt.iters)
 		lc.work.iters = (uint32_t)opt.iters;
 	else

@@ -16,6 +16,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [TOP, os.path.dirname(os.path.abspath(__file__))]
 
 import controls  # noqa: E402
+import copies   # noqa: E402
 import devices  # noqa: E402
 import edf      # noqa: E402
 import exact    # noqa: E402
@@ -31,7 +32,7 @@ from table import Table    # noqa: E402
 
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
           "many": many, "share": share, "sjf": sjf, "edf": edf, "rules": rules,
-          "controls": controls, "devices": devices}
+          "controls": controls, "copies": copies, "devices": devices}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
 
