@@ -274,7 +274,7 @@ tidy-all: need-tidy
 	$(Q)$(MAKE) --no-print-directory TIDY='$$(TIDY_ALL)' tidy
 
 # Unit and end-to-end tests together. Killed processes leave no figures.
-COVERAGE := -O0 -g --coverage -fprofile-update=atomic
+COVERAGE := -O1 -g --coverage -fprofile-update=atomic
 coverage: need-coverage
 	$(Q)find $(O)-coverage -name '*.gcda' -delete 2>/dev/null || :
 	$(Q)$(MAKE) -k --no-print-directory O=$(O)-coverage TALLY=$(TALLY) CFLAGS='$(COVERAGE)' CC='$(filter-out ccache,$(CC))' \
@@ -304,12 +304,18 @@ bare-demo: need-python
 bare-check: need-python
 	$(Q)$(BARE) "./setup demo" "./setup check" || test $$? = 77
 # Of two cores the rig's guest uses one. The whole check runs outside of the bare root.
-.PHONY: bare-quick kfd-and-bare
+# Most of their time one of the two waits.
+at_once = +$(Q)MAKEFLAGS= $(MAKE) -j2 --no-print-directory --output-sync=target \
+	O=$(O) TALLY=$(TALLY) FUZZ_SECONDS=$(FUZZ_SECONDS) $(1)
+.PHONY: bare-quick kfd-and-bare long-and-fuzz calls-and-kills
 bare-quick: need-python
 	$(Q)$(BARE) "./setup demo" "./setup quick-tests" || test $$? = 77
 kfd-and-bare:
-	+$(Q)MAKEFLAGS= $(MAKE) -j2 --no-print-directory --output-sync=target \
-		O=$(O) TALLY=$(TALLY) kfd-check bare-quick
+	$(call at_once,kfd-check bare-quick)
+long-and-fuzz:
+	$(call at_once,check-long fuzz)
+calls-and-kills:
+	$(call at_once,check-calls check-kills)
 
 # ---- files that changed since main; on main itself, since the last commit ----
 BASE     ?= $(or $(shell for main in main origin/main; do \
@@ -357,9 +363,9 @@ steps = rm -rf $(TALLY) $(O)/steps; mkdir -p $(O)/steps; \
 	done; $(PYTHON) tests/run.py --total $(TALLY) $(O)/steps
 check: need-check
 	+$(Q)$(call steps,check-unit check-e2e)
-CI_MORE := lint tidy-all recipes model check-long check-asan check-tsan check-calls fuzz check-kills kfd-and-bare
+CI_MORE := lint tidy-all recipes model check-asan check-tsan long-and-fuzz calls-and-kills kfd-and-bare
 ci-more: need-check
-	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
+	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=6)
 # Nobody waits for these.
 check-hostile: need-check all $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)GP_SECONDS=60 GP_TIMES=20 $(RUN) --jobs 1 --seeds 5 --match made_blocking --timeout 900 \
