@@ -24,6 +24,9 @@ CCACHE    ?= $(if $(shell command -v ccache),ccache)
 ifeq ($(origin CC),default)
 CC        := $(CCACHE) cc
 endif
+ifeq ($(origin CXX),default)
+CXX       := $(CCACHE) c++
+endif
 # Sources and -I are relative: a clone in another folder has the same objects.
 export CCACHE_NOHASHDIR := 1
 CFLAGS    ?= -O2 -g

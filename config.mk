@@ -17,7 +17,9 @@ lacks_demo = $(call lacks_command,$(compiler),gcc) \
 lacks_all = $(lacks_demo) $(call lacks_header,yaml.h,libyaml-dev) \
 	$(call lacks_header,microhttpd.h,libmicrohttpd-dev) \
 	$(call lacks_header,zlib.h,zlib1g-dev)
-lacks_check = $(lacks_all) $(call lacks_header,cmocka.h,libcmocka-dev)
+compiler_cxx = $(firstword $(filter-out ccache,$(CXX)))
+lacks_check = $(lacks_all) $(call lacks_header,cmocka.h,libcmocka-dev) \
+	$(call lacks_command,$(compiler_cxx),g++)
 lacks_lint = $(call lacks_command,git,git) \
 	$(call lacks_command,clang-format,clang-format) \
 	$(call lacks_command,cppcheck,cppcheck) \

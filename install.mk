@@ -54,7 +54,7 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -m 755 $(O)/bench/client $(O)/bench/ctxlog $(DESTDIR)$(pkglibdir)/bench/
 	$(if $(HIP_KERNELS),$(INSTALL) -m 644 $(HIP_KERNELS) $(DESTDIR)$(pkglibdir)/bench/)
 	$(INSTALL) -m 755 $(FACE) $(CUPTI) $(DESTDIR)$(pkglibdir)/softgpu/
-	$(INSTALL) -m 644 include/gpreempt/*.h $(DESTDIR)$(includedir)/gpreempt/
+	$(INSTALL) -m 644 include/gpreempt/*.h include/gpreempt/*.hpp $(DESTDIR)$(includedir)/gpreempt/
 	$(INSTALL) -m 644 include/hsaq.h $(DESTDIR)$(includedir)/
 	$(INSTALL) -m 644 $(O)/gpreempt.pc $(O)/hsaq.pc $(DESTDIR)$(libdir)/pkgconfig/
 	$(if $(call have_cmd,scdoc),set -e; for m in $(MAN_PAGES); do d=$(DESTDIR)$(mandir)/man$${m##*.}; \

@@ -163,7 +163,7 @@ COLUMNS = 100
 def check_style(files):
     for path in files:
         text = open(path).read()
-        is_c = path.endswith((".c", ".h")) and path not in GENERATED
+        is_c = path.endswith((".c", ".cpp", ".h", ".hpp")) and path not in GENERATED
         if not text.endswith("\n") or text.endswith("\n\n"):
             yield f"{path}: does not end with one newline"
         for number, line in enumerate(text.split("\n"), 1):
@@ -179,7 +179,8 @@ def check_headers(files):
     for path in files:
         if not path.startswith("include/"):
             continue
-        for lang, std in (("c", "gnu11"), ("c++", "c++17")):
+        langs = (("c++", "c++17"),) if path.endswith(".hpp") else (("c", "gnu11"), ("c++", "c++17"))
+        for lang, std in langs:
             with tempfile.NamedTemporaryFile(suffix=".o") as out:
                 got = subprocess.run(
                     ["cc", "-x", lang, f"-std={std}", "-Wall", "-Werror",
@@ -192,7 +193,7 @@ def check_headers(files):
 def main():
     files = subprocess.run(["git", "ls-files"], capture_output=True, text=True,
                            check=True).stdout.split()
-    c_files = [f for f in files if f.endswith((".c", ".h"))]
+    c_files = [f for f in files if f.endswith((".c", ".cpp", ".h", ".hpp"))]
     code = c_files + [f for f in files if f.endswith((".py", ".mk"))]
     bad = [*check_arrows(c_files), *check_callers(c_files), *check_circles(c_files), *check_spdx(code), *check_style(code),
            *check_headers(c_files)]

@@ -362,7 +362,7 @@ def read_python(source, text):
 
 READERS = {
     ".md": read_markdown, ".scd": read_scdoc, ".py": read_python,
-    ".c": read_c, ".h": read_c, ".cu": read_c, ".hip": read_c, ".cpp": read_c, ".cl": read_c,
+    ".c": read_c, ".h": read_c, ".hpp": read_c, ".cu": read_c, ".hip": read_c, ".cpp": read_c, ".cl": read_c,
     ".mk": read_hash, ".yaml": read_hash, ".yml": read_hash, ".sh": read_hash,
 }
 BY_NAME = {"Makefile": read_hash, "Kbuild": read_hash, "setup": read_hash}

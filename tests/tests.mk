@@ -40,10 +40,17 @@ RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
 THREADS  := $(O)/tests/softface/threads
 TOOL     := $(O)/tests/softface/tool
 CALLS    := $(O)/tests/softface/calls
+SCOPES   := $(O)/tests/softface/scopes
 HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
 DAEMON_FAKE := $(O)/tests/daemon/gpreemptd_fake
 FAIL_CALLS   := $(O)/tests/e2e/fail_calls.so
 $(THREADS) $(TOOL): $(call obj,$(APP_SRCS))
+# gpreempt.hpp, as a program of its users is compiled.
+$(SCOPES): tests/softface/scopes.cpp $(wildcard include/gpreempt/*.h*) $(LIB) $(O)/lib/libgpreempt.so
+	$(call msg,C++,$<)mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++17 -pedantic -Wall -Wextra -Wshadow -Werror -Iinclude \
+		$(filter -f%,$(gp_CFLAGS)) $(CFLAGS) $< -o $@ $(LDFLAGS) -L$(O)/lib -lgpreempt -ldl \
+		-Wl,-rpath,'$$ORIGIN/../../lib'
 
 # Under a sanitizer reports go to files, as the software GPU has no stderr. Python is not built
 # with it, so the runtime goes first if Python loads our libraries, and before the stub.
@@ -82,7 +89,7 @@ RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REP
 	nightly fuzz lint format model
 check-unit: need-check need-lint $(UNITS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
-check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) $(CALLS) \
+check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) $(CALLS) $(SCOPES) \
 		$(HSAQ_FAKE) $(DAEMON_FAKE) $(if $(WHOLE),$(FAIL_CALLS)) $(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
 	$(Q)$(san_env) $(if $(filter asan,$(san_name)),$(san_first)) $(RUN_E2E) $(E2E)
@@ -234,7 +241,7 @@ fuzz: need-fuzz $(FUZZERS)
 C_FILES = $(shell git ls-files '*.c' | grep -v -e kernels_ptx -e ^kfd-patch/ \
 	-e ^tests/kfd/ -e tests/hsaq/test_abi)
 # Excludes compiler output; kfd-patch/uapi has a .clang-format of its own.
-FORMAT_FILES = $(shell git ls-files '*.c' '*.h' | grep -v _ptx.c)
+FORMAT_FILES = $(shell git ls-files '*.c' '*.cpp' '*.h' '*.hpp' | grep -v _ptx.c)
 CPPCHECK = cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 	--enable=warning,portability --suppress=missingIncludeSystem \
 	--suppress=unknownMacro -I. -Iinclude

@@ -48,9 +48,9 @@ int main()
 
 	MUST(hipMalloc(&d, WORDS * 4));
 	ok(rocrand_create_generator(&gen, ROCRAND_RNG_PSEUDO_PHILOX4_32_10) ==
-		   ROCRAND_STATUS_SUCCESS &&
-	   rocrand_set_seed(gen, SEED) == ROCRAND_STATUS_SUCCESS &&
-	   rocrand_generate(gen, d, WORDS) == ROCRAND_STATUS_SUCCESS,
+			   ROCRAND_STATUS_SUCCESS &&
+		   rocrand_set_seed(gen, SEED) == ROCRAND_STATUS_SUCCESS &&
+		   rocrand_generate(gen, d, WORDS) == ROCRAND_STATUS_SUCCESS,
 	   "rocrand generates %d words", WORDS);
 	MUST(hipMemcpy(got.data(), d, WORDS * 4, hipMemcpyDeviceToHost));
 	for (uint32_t i = 0; i < WORDS; i++)
