@@ -121,6 +121,16 @@ bool gp_min_unused(const struct gp_tenant *t)
 	return t->unused_windows > UNUSED_BY_CHANCE;
 }
 
+/* Many such tenants together cost LC no more than one. */
+static uint64_t unused_period_ns(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	uint64_t tenants = 0;
+
+	for (size_t i = 0; i < s->tenants; i++)
+		tenants += s->tenant[i].id && gp_min_unused(&s->tenant[i]);
+	return tenants * (s->config.be_period_ns << (t->unused_windows - UNUSED_BY_CHANCE));
+}
+
 /* The time of the next window at the earliest. */
 static uint64_t earliest_ns(const struct gp_sched *s)
 {
@@ -128,9 +138,7 @@ static uint64_t earliest_ns(const struct gp_sched *s)
 
 	if (!gp_min_unused(t))
 		return s->window_next_ns;
-	return gp_max_u64(s->window_next_ns,
-			  gp_add_sat(t->window_ns, s->config.be_period_ns << (t->unused_windows -
-									      UNUSED_BY_CHANCE)));
+	return gp_max_u64(s->window_next_ns, gp_add_sat(t->window_ns, unused_period_ns(s, t)));
 }
 
 static uint64_t lc_groups(const struct gp_sched *s)

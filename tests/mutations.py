@@ -168,6 +168,7 @@ MUTATIONS = [Mutation(*m) for m in [
      "s->window_next_ns = s->now_ns;"),
     ("unused-windows-not-counted", MINIMUM, "\t\tt->unused_windows++;", "\t\t;"),
     ("unused-without-reports", MINIMUM, " && t->window_ended_ns <= s->usage_until_ns &&", " &&"),
+    ("unused-windows-of-each-tenant", MINIMUM, "\treturn tenants * (", "\treturn ("),
     ("used-window-forgotten", MINIMUM, "\t\tt->unused_windows = 0;", "\t\t;"),
     ("unused-turn-without-end", ROTATION,
      " || (tenant != GP_NONE && gp_min_unused(&s->tenant[tenant]))", ""),

@@ -412,17 +412,20 @@ static void test_unused_windows(void **state)
 	uint32_t unused = windows_of(1, true, never, ran_ns[1]);
 	uint32_t later_used = windows_of(1, true, later, ran_ns[1]);
 	uint32_t of_two = windows_of(2, true, first_never, ran_ns[2]);
+	uint32_t of_eight = windows_of(8, true, never, ran_ns[1]);
 
 	printf("windows in 10 s: %u, unused %u, used after 5 s %u; BE has %llu ms, beside an idle "
-	       "tenant %llu\n",
+	       "tenant %llu; %u of eight\n",
 	       used, unused, later_used, (unsigned long long)(ran_ns[0][1] / MS),
-	       (unsigned long long)(ran_ns[2][2] / MS));
+	       (unsigned long long)(ran_ns[2][2] / MS), of_eight);
 	assert_in_range(used, 160, 200);
 	assert_in_range(unused, 8, 14);
 	/* Without reports it is not known. */
 	assert_int_equal(windows_of(1, false, never, ran_ns[1]), used);
 	/* The next window shows the use, and all come again. It comes within 32 periods. */
 	assert_in_range(later_used, used / 2, used / 2 + 16);
+	/* Eight have three each, and then together hardly more than one. */
+	assert_in_range(of_eight, 24, 60);
 	/* The other of two is not kept waiting for the windows. */
 	assert_in_range(of_two, used * 9 / 10, used);
 	assert_true(ran_ns[2][2] > ran_ns[0][1] * 85 / 100);
