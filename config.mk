@@ -24,6 +24,7 @@ lacks_lint = $(call lacks_command,git,git) \
 	$(call lacks_command,clang-format,clang-format) \
 	$(call lacks_command,cppcheck,cppcheck) \
 	$(call lacks_command,aspell,aspell aspell-en) $(call lacks_command,shellcheck,shellcheck) \
+	$(call lacks_command,mypy,mypy) \
 	$(call lacks_command,codespell,codespell) $(call lacks_command,abidiff,abigail-tools) \
 	$(call lacks_command,readelf,binutils) $(call lacks_command,mdl,ruby-mdl)
 lacks_tidy = $(lacks_check) $(call lacks_command,clang-tidy,clang-tidy)

@@ -29,6 +29,18 @@ $(O)/gpreempt.pc $(O)/hsaq.pc: $(FOLDERS)
 $(O)/gpreemptd.service: systemd/gpreemptd.service.in $(FOLDERS)
 	$(Q)mkdir -p $(@D) && sed -e 's|@sbindir@|$(sbindir)|' $< >$@
 
+# The Python module. Its folder depends on the Python that imports it.
+pythondir ?= $(shell $(PYTHON) python/where.py $(prefix))
+PYTHON_FILES := __init__.py py.typed
+# A wheel for pip, in $(O)/wheel.
+.PHONY: wheel
+wheel: need-python
+	$(Q)rm -rf $(O)/python $(O)/wheel && mkdir -p $(O)/python/gpreempt $(O)/wheel
+	$(Q)cp python/pyproject.toml $(O)/python/ && echo $(VERSION) >$(O)/python/VERSION
+	$(Q)cp $(PYTHON_FILES:%=python/gpreempt/%) $(O)/python/gpreempt/
+	$(Q)$(PYTHON) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-index \
+		--no-deps --wheel-dir $(O)/wheel $(O)/python
+
 .PHONY: man install uninstall clean help
 man: $(if $(call have_cmd,scdoc),$(MAN_PAGES))
 
@@ -56,6 +68,8 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -m 755 $(FACE) $(CUPTI) $(DESTDIR)$(pkglibdir)/softgpu/
 	$(INSTALL) -m 644 include/gpreempt/*.h include/gpreempt/*.hpp $(DESTDIR)$(includedir)/gpreempt/
 	$(INSTALL) -m 644 include/hsaq.h $(DESTDIR)$(includedir)/
+	set -e; d=$(DESTDIR)$(pythondir)/gpreempt; $(INSTALL) -d $$d; \
+		$(INSTALL) -m 644 $(PYTHON_FILES:%=python/gpreempt/%) $$d/
 	$(INSTALL) -m 644 $(O)/gpreempt.pc $(O)/hsaq.pc $(DESTDIR)$(libdir)/pkgconfig/
 	$(if $(call have_cmd,scdoc),set -e; for m in $(MAN_PAGES); do d=$(DESTDIR)$(mandir)/man$${m##*.}; \
 		$(INSTALL) -d $$d; $(INSTALL) -m 644 $$m $$d/; done,@echo 'no man pages: apt-get install scdoc')
@@ -69,7 +83,7 @@ uninstall:
 		$(DESTDIR)$(includedir)/hsaq.h \
 		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc \
 		$(DESTDIR)$(libdir)/pkgconfig/hsaq.pc
-	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt
+	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(pythondir)/gpreempt
 	$(foreach m,$(notdir $(MAN_PAGES)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
 
 clean:
@@ -104,5 +118,6 @@ help:
 	'make kfd-mutants  faults planted in the series: each must be caught' \
 	'make kfd-build    the series against the whole amdgpu driver; kfd-lint: each patch by itself' \
 	'make install      DESTDIR, prefix, libdir as usual; uninstall takes it back' \
+	'make wheel        the Python module for pip, in build/wheel' \
 	'make man          man pages, those of each call from the headers (needs scdoc)' \
 	'make clean'

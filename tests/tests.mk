@@ -28,8 +28,8 @@ UNITS_TSAN := $(foreach d,client daemon runtime,$(filter $(O)/tests/$d/%,$(TEST_
 SAN_LEAVES = $(HIP_KERNELS) $(if $(WHOLE),,$(EXAMPLES))
 # Tens of other projects' plans, and programs that end early: neither needs a sanitizer.
 E2E_PLAIN := $(call e2e,bench_suites failing_calls)
-# Single-threaded; its clients' tests run with test_bench_peers.py.
-E2E_NO_THREADS := $(call e2e,bench_cli)
+# Single-threaded, its clients' tests run with test_bench_peers.py; a Python that loads our library.
+E2E_NO_THREADS := $(call e2e,bench_cli python_soft)
 
 # Least number of passed unit tests and replayed inputs.
 UNIT_FLOOR ?= 1300
@@ -252,6 +252,7 @@ lint: need-lint abi
 	$(Q)$(PYTHON) tests/prose.py
 	$(Q)shellcheck $(SHELL_FILES)
 	$(Q)$(PYTHON) tests/kerneldoc.py
+	$(Q)mypy --strict --cache-dir=$(O)/mypy --no-error-summary python/gpreempt
 	$(Q)git ls-files -z | xargs -0 codespell -q 3
 	$(Q)git ls-files -z '*.md' | xargs -0 mdl --style .mdl-style.rb
 	$(Q)$(PYTHON) tests/commits.py
