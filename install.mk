@@ -41,12 +41,30 @@ wheel: need-python
 	$(Q)$(PYTHON) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-index \
 		--no-deps --wheel-dir $(O)/wheel $(O)/python
 
-.PHONY: man install uninstall clean help
+# Completions, from the programs' --help.
+bashdir ?= $(prefix)/share/bash-completion/completions
+zshdir  ?= $(prefix)/share/zsh/site-functions
+fishdir ?= $(prefix)/share/fish/vendor_completions.d
+COMPLETED   := gpreempt gpreemptd gpreempt-bench hsaq
+COMPLETIONS := $(COMPLETED:%=$(O)/completions/bash/%) $(COMPLETED:%=$(O)/completions/zsh/_%) \
+	$(COMPLETED:%=$(O)/completions/fish/%.fish)
+$(O)/completions/bash/%: $(O)/bin/% completions/make.py
+	$(call msg,BASH,$*)mkdir -p $(@D)
+	$(Q)$(PYTHON) completions/make.py bash $< >$@.part && mv $@.part $@
+$(O)/completions/zsh/_%: $(O)/bin/% completions/make.py
+	$(call msg,ZSH,$*)mkdir -p $(@D)
+	$(Q)$(PYTHON) completions/make.py zsh $< >$@.part && mv $@.part $@
+$(O)/completions/fish/%.fish: $(O)/bin/% completions/make.py
+	$(call msg,FISH,$*)mkdir -p $(@D)
+	$(Q)$(PYTHON) completions/make.py fish $< >$@.part && mv $@.part $@
+
+.PHONY: completions man install uninstall clean help
+completions: $(COMPLETIONS)
 man: $(if $(call have_cmd,scdoc),$(MAN_PAGES))
 
 # hal.h is for authors of a backend, gpreempt.h for all programs. The example of a
 # configuration is not installed as the configuration, as its rules would take effect.
-install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
+install: all man completions $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(pkglibdir)/softgpu \
 		$(DESTDIR)$(pkglibdir)/bench/report $(DESTDIR)$(libdir)/pkgconfig \
 		$(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(unitdir) $(DESTDIR)$(docdir)
@@ -71,6 +89,9 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	set -e; d=$(DESTDIR)$(pythondir)/gpreempt; $(INSTALL) -d $$d; \
 		$(INSTALL) -m 644 $(PYTHON_FILES:%=python/gpreempt/%) $$d/
 	$(INSTALL) -m 644 $(O)/gpreempt.pc $(O)/hsaq.pc $(DESTDIR)$(libdir)/pkgconfig/
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(bashdir) $(filter $(O)/completions/bash/%,$(COMPLETIONS))
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(zshdir) $(filter $(O)/completions/zsh/%,$(COMPLETIONS))
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(fishdir) $(filter $(O)/completions/fish/%,$(COMPLETIONS))
 	$(if $(call have_cmd,scdoc),set -e; for m in $(MAN_PAGES); do d=$(DESTDIR)$(mandir)/man$${m##*.}; \
 		$(INSTALL) -d $$d; $(INSTALL) -m 644 $$m $$d/; done,@echo 'no man pages: apt-get install scdoc')
 
@@ -84,6 +105,8 @@ uninstall:
 		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc \
 		$(DESTDIR)$(libdir)/pkgconfig/hsaq.pc
 	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(pythondir)/gpreempt
+	rm -f $(COMPLETED:%=$(DESTDIR)$(bashdir)/%) $(COMPLETED:%=$(DESTDIR)$(zshdir)/_%) \
+		$(COMPLETED:%=$(DESTDIR)$(fishdir)/%.fish)
 	$(foreach m,$(notdir $(MAN_PAGES)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
 
 clean:
