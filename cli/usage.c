@@ -114,7 +114,7 @@ void gp_usage_open(struct gp_usage *u, struct gp_device *dev)
 	u->dev = dev;
 	u->err = dev->ops->log_open(dev, &u->log);
 	if (u->err && !dev->ops->caps(dev, &caps))
-		u->by_group = caps.caps & GP_CAP_CLASS && caps.caps & GP_CAP_HOLD;
+		u->by_group = caps.caps & GP_CAP_CLASS;
 }
 
 /* ---- groups, where the driver counts -------------------------------------------- */

@@ -141,17 +141,14 @@ static const struct gp_serve_ops serve_ops = {
 
 /* ---- devices ---------------------------------------------------------------------------- */
 
-/*
- * With classes alone (AMD's firmware scheduler) a process can change only its own
- * work, and with neither (AMD's stock driver without it) not even that.
- */
+/* With neither, as with AMD's stock driver, a process can change only its own work. */
 static bool can_share(struct gp_device *hal)
 {
 	struct gp_hal_caps caps;
 
 	if (hal->ops->caps(hal, &caps))
 		return true; /* gp_ddev_create() reports the error */
-	return caps.caps & GP_CAP_SUSPEND || (caps.caps & GP_CAP_CLASS && caps.caps & GP_CAP_HOLD);
+	return caps.caps & (GP_CAP_SUSPEND | GP_CAP_CLASS);
 }
 
 static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,

@@ -6,7 +6,7 @@
  * The running kernel decides which calls work; hsaq_mode() names its mode:
  *  SCHED   driver of kfd-patch/, amdgpu.sched_policy=2: all calls
  *  NO_HWS  stock driver, amdgpu.sched_policy=2: unload and load own queues
- *  HWS     firmware scheduling: the same, and own classes as priorities
+ *  HWS     firmware scheduling: unload and load own queues
  * A call that the mode does not support returns -EOPNOTSUPP.
  *
  * Rules for every function, unless its comment differs:
@@ -44,8 +44,7 @@ struct hsaq;
 
 /**
  * enum hsaq_mode - Support by the running kernel. A larger value supports more.
- * @HSAQ_MODE_HWS: the firmware schedules. Own queues can be unloaded and loaded,
- *	and have classes as priorities
+ * @HSAQ_MODE_HWS: the firmware schedules. Own queues can be unloaded and loaded
  * @HSAQ_MODE_NO_HWS: stock driver without firmware scheduling. Own queues can be
  *	unloaded and loaded
  * @HSAQ_MODE_SCHED: driver of kfd-patch/ without firmware scheduling: all calls
@@ -549,7 +548,7 @@ HSAQ_API void hsaq_queue_forget(struct hsaq *h, uint32_t queue_id);
  * hsaq_unload() - Unload queues, in the middle of their work, and keep them so.
  * @h: the handle
  * @gpu_id: the device
- * @pid: the process, SCHED only; 0: this process
+ * @pid: the process; 0: this process
  * @queue_id: the queue; HSAQ_ALL_QUEUES: all queues of @pid on @gpu_id
  * @limit_ns: SCHED: loaded again after this time, up to
  *	hsaq_device_state.max_hold_ns; 0: max_hold_ns. Other modes: ignored
@@ -623,10 +622,9 @@ struct hsaq_class_opts {
  * @h: the handle
  * @opts: the class, borrowed for the call
  *
- * SCHED: the driver schedules by class. HWS: the class becomes the priority of
- * the adopted queues, 15 for LC and 0 for BE.
+ * The driver schedules by class. Only mode SCHED has classes.
  *
- * Context: Any thread; not signal-safe. SCHED: one ioctl. HWS: one for each queue.
+ * Context: Any thread; not signal-safe. One ioctl.
  * Return: 0, or
  * * -EINVAL: NULL @opts, or a field out of range
  * * -E2BIG: a non-zero option that this library does not know
@@ -635,7 +633,6 @@ struct hsaq_class_opts {
  * * -ESRCH: no such process, or it has not opened /dev/kfd
  * * -ENODEV: no such device
  * * -EOPNOTSUPP: not in this mode
- * * -ENOMEM: out of memory
  * * -ECHILD: forked child
  * Since: 0.1.0
  */
@@ -646,16 +643,15 @@ HSAQ_API HSAQ_MUST_CHECK int hsaq_set_class(struct hsaq *h, const struct hsaq_cl
  * @h: the handle
  * @gpu_id: the device
  *
- * SCHED: all queues become BE of default weight, which takes a right where the
- * weight was smaller. HWS: each queue gets its original priority.
+ * All queues become BE of default weight, which takes a right where the weight
+ * was smaller.
  *
- * Context: Any thread; not signal-safe. SCHED: one ioctl. HWS: one for each queue.
+ * Context: Any thread; not signal-safe. One ioctl.
  * Return: 0, or
  * * -EPERM: takes CAP_SYS_ADMIN or a grant
  * * -ESRCH: this process has not opened /dev/kfd
  * * -ENODEV: no such device
  * * -EOPNOTSUPP: not in this mode
- * * -ENOMEM: out of memory
  * * -EINVAL: NULL @h
  * * -ECHILD: forked child
  * Since: 0.1.0

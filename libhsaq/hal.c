@@ -193,9 +193,8 @@ static uint32_t find_caps(const struct gp_amd_device *d)
 		       GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN |
 		       (hsaq_unloads_others(d->h, d->gpu_id) ? GP_CAP_SUSPEND : 0);
 	case HSAQ_MODE_NO_HWS:
-		return GP_CAP_ATTACH | GP_CAP_BUSY | GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN;
 	case HSAQ_MODE_HWS:
-		return GP_CAP_ATTACH | GP_CAP_CLASS | GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN;
+		return GP_CAP_ATTACH | GP_CAP_BUSY | GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN;
 	}
 	return 0;
 }

@@ -49,15 +49,8 @@ void hsaq_io_set(const struct hsaq_io *io);
 /* A queue of this process. */
 struct hsaq_own_queue {
 	struct hsaq_own_queue *next;
-	struct hsaq_ring ring;	       /* as the application last set it */
-	uint32_t percentage, priority; /* as they are in force */
-};
-
-/* The class for a device's own queues. With HWS only this remembers it. */
-struct hsaq_own_class {
-	struct hsaq_own_class *next;
-	uint32_t gpu_id;
-	uint32_t priority;
+	struct hsaq_ring ring; /* as the application last set it */
+	uint32_t percentage;   /* as it is in force */
 };
 
 /* One hold of hsaq_unload(). */
@@ -88,7 +81,6 @@ struct hsaq {
 
 	pthread_mutex_t lock; /* protects the fields below */
 	struct hsaq_own_queue *own_queues;
-	struct hsaq_own_class *own_class;
 	struct hsaq_off *off;
 	bool asked_only, has_only; /* the kernel can hold single processes */
 };
@@ -112,8 +104,6 @@ void hsaq_own_free(struct hsaq *h);
 int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
 bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
 int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
-int hsaq_own_class(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id, uint32_t priority);
-int hsaq_own_class_reset(struct hsaq *h, uint32_t gpu_id);
 
 /* sched.c */
 void hsaq_off_free(struct hsaq *h);

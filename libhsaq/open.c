@@ -143,18 +143,19 @@ void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf, siz
 			 abi);
 	else if (h->mode == HSAQ_MODE_SCHED)
 		snprintf(buf, len,
-			 "%s, patched, but this card's firmware always schedules: classes are "
-			 "priorities of own queues",
+			 "%s, patched, but this card's firmware always schedules: a process "
+			 "unloads and loads its own queues",
 			 abi);
 	else if (h->patched)
 		snprintf(buf, len,
-			 "%s, patched, but the firmware schedules: classes are priorities of own "
-			 "queues; boot with amdgpu.sched_policy=2 for classes and holds",
+			 "%s, patched, but the firmware schedules: a process unloads and loads its "
+			 "own queues; boot with amdgpu.sched_policy=2 for classes and holds",
 			 abi);
 	else
 		snprintf(buf, len,
-			 "%s, stock, firmware scheduling: classes are priorities of own queues; "
-			 "holds need the patched driver and amdgpu.sched_policy=2",
+			 "%s, stock, firmware scheduling: a process unloads and loads its own "
+			 "queues; classes and holds need the patched driver and "
+			 "amdgpu.sched_policy=2",
 			 abi);
 }
 

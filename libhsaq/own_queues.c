@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * own_queues.c - queues of this process by UPDATE_QUEUE, which every kernel has. A percentage of
- * 0 unloads a queue in mid-wave, and the priority is the firmware scheduler's. UPDATE_QUEUE
- * sets all properties, so each queue's own must be known.
+ * 0 unloads a queue in mid-wave. The call sets all properties, so each queue's own must be known.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,34 +18,24 @@ static struct hsaq_own_queue *find(struct hsaq *h, uint32_t queue_id)
 	return NULL;
 }
 
-static struct hsaq_own_class *find_class(struct hsaq *h, uint32_t gpu_id)
-{
-	for (struct hsaq_own_class *c = h->own_class; c; c = c->next)
-		if (c->gpu_id == gpu_id)
-			return c;
-	return NULL;
-}
-
-static int update(const struct hsaq *h, struct hsaq_own_queue *q, uint32_t percentage,
-		  uint32_t priority)
+static int update(const struct hsaq *h, struct hsaq_own_queue *q, uint32_t percentage)
 {
 	struct hsaq_kfd_update args = {
 		.ring_base = q->ring.ring_base,
 		.queue_id = q->ring.queue_id,
 		.ring_bytes = q->ring.ring_bytes,
 		.percentage = percentage,
-		.priority = priority,
+		.priority = q->ring.priority,
 	};
 	int r;
 
-	if (q->percentage == percentage && q->priority == priority)
+	if (q->percentage == percentage)
 		return 0;
 	r = hsaq_ioctl(h, HSAQ_KFD_UPDATE_QUEUE, &args);
 	/* pqm_update_queue_properties() returns -EFAULT for an unknown queue. */
 	if (r)
 		return r == -EFAULT ? -ENOENT : r;
 	q->percentage = percentage;
-	q->priority = priority;
 	return 0;
 }
 
@@ -57,13 +46,13 @@ static bool is_off(const struct hsaq_own_queue *q)
 
 static int take_off(const struct hsaq *h, struct hsaq_own_queue *q)
 {
-	return update(h, q, q->ring.percentage & ~HSAQ_KFD_PERCENTAGE_MASK, q->priority);
+	return update(h, q, q->ring.percentage & ~HSAQ_KFD_PERCENTAGE_MASK);
 }
 
-/* With the application's own properties. */
+/* With the application's own percentage. */
 static int put_on(const struct hsaq *h, struct hsaq_own_queue *q)
 {
-	return update(h, q, q->ring.percentage, q->priority);
+	return update(h, q, q->ring.percentage);
 }
 
 static int check_ring(const struct hsaq_ring *ring)
@@ -76,7 +65,6 @@ static int check_ring(const struct hsaq_ring *ring)
 
 int hsaq_queue_adopt(struct hsaq *h, const struct hsaq_ring *ring)
 {
-	const struct hsaq_own_class *cls;
 	struct hsaq_own_queue *q;
 	int r = hsaq_usable(h);
 
@@ -98,12 +86,8 @@ int hsaq_queue_adopt(struct hsaq *h, const struct hsaq_ring *ring)
 	q->ring = *ring;
 	q->ring.size = sizeof(q->ring);
 	q->percentage = ring->percentage;
-	q->priority = ring->priority;
-	cls = find_class(h, ring->gpu_id);
-	if (cls && ring->type == HSAQ_QUEUE_COMPUTE)
-		r = update(h, q, q->percentage, cls->priority);
 	pthread_mutex_unlock(&h->lock);
-	return r;
+	return 0;
 }
 
 void hsaq_queue_forget(struct hsaq *h, uint32_t queue_id)
@@ -136,12 +120,6 @@ void hsaq_own_free(struct hsaq *h)
 		if (ours && is_off(q))
 			(void)put_on(h, q);
 		free(q);
-	}
-	while (h->own_class) {
-		struct hsaq_own_class *c = h->own_class;
-
-		h->own_class = c->next;
-		free(c);
 	}
 }
 
@@ -206,79 +184,4 @@ int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 	}
 	pthread_mutex_unlock(&h->lock);
 	return !first && !found ? -ENOENT : first;
-}
-
-/* ---- classes as priorities -------------------------------------------------------- */
-
-static int remember_class(struct hsaq *h, uint32_t gpu_id, uint32_t priority)
-{
-	struct hsaq_own_class *c = find_class(h, gpu_id);
-
-	if (!c) {
-		c = calloc(1, sizeof(*c));
-		if (!c)
-			return -ENOMEM;
-		c->gpu_id = gpu_id;
-		c->next = h->own_class;
-		h->own_class = c;
-	}
-	c->priority = priority;
-	return 0;
-}
-
-static void forget_class(struct hsaq *h, uint32_t gpu_id)
-{
-	for (struct hsaq_own_class **at = &h->own_class; *at; at = &(*at)->next) {
-		if ((*at)->gpu_id == gpu_id) {
-			struct hsaq_own_class *c = *at;
-
-			*at = c->next;
-			free(c);
-			return;
-		}
-	}
-}
-
-/* @priority NULL: each its own. Continues after a failure; the first error. */
-static int prioritise(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id, const uint32_t *priority,
-		      size_t *found)
-{
-	int first = 0;
-
-	for (struct hsaq_own_queue *q = h->own_queues; q; q = q->next) {
-		int r;
-
-		if (!matches(q, gpu_id, queue_id) || q->ring.type != HSAQ_QUEUE_COMPUTE)
-			continue;
-		++*found;
-		r = update(h, q, q->percentage, priority ? *priority : q->ring.priority);
-		first = first ? first : r;
-	}
-	return first;
-}
-
-int hsaq_own_class(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id, uint32_t priority)
-{
-	size_t found = 0;
-	int r = 0;
-
-	pthread_mutex_lock(&h->lock);
-	if (queue_id == HSAQ_ALL_QUEUES)
-		r = remember_class(h, gpu_id, priority);
-	if (!r)
-		r = prioritise(h, gpu_id, queue_id, &priority, &found);
-	pthread_mutex_unlock(&h->lock);
-	return !r && !found && queue_id != HSAQ_ALL_QUEUES ? -ENOENT : r;
-}
-
-int hsaq_own_class_reset(struct hsaq *h, uint32_t gpu_id)
-{
-	size_t found = 0;
-	int r;
-
-	pthread_mutex_lock(&h->lock);
-	forget_class(h, gpu_id);
-	r = prioritise(h, gpu_id, HSAQ_ALL_QUEUES, NULL, &found);
-	pthread_mutex_unlock(&h->lock);
-	return r;
 }

@@ -8,13 +8,6 @@
 #include "kfd-patch/uapi/linux/kfd_sched.h"
 #include "libhsaq/hsaq_internal.h"
 
-/*
- * Priorities of the firmware scheduler (HWS). The driver makes three of them: 0
- * to 6 low, 7 to 10 medium, above high (kfd_mqd_manager.c, pipe_priority_map).
- */
-#define PRIORITY_LC 15u
-#define PRIORITY_BE 0u
-
 static int need_sched(const struct hsaq *h, uint32_t gpu_id)
 {
 	int r = hsaq_usable(h);
@@ -116,20 +109,13 @@ static int set_class_sched(struct hsaq *h, const struct hsaq_class_opts *o)
 
 int hsaq_set_class(struct hsaq *h, const struct hsaq_class_opts *opts)
 {
-	enum hsaq_mode mode;
 	int r = hsaq_usable(h);
 
 	if (!r)
 		r = check_class(opts);
-	if (r)
-		return r;
-	mode = hsaq_device_mode(h, opts->gpu_id);
-	if (mode == HSAQ_MODE_SCHED)
-		return set_class_sched(h, opts);
-	if (mode == HSAQ_MODE_HWS && is_self(h, opts->pid))
-		return hsaq_own_class(h, opts->gpu_id, opts->queue_id,
-				      opts->cls == HSAQ_CLASS_LC ? PRIORITY_LC : PRIORITY_BE);
-	return -EOPNOTSUPP;
+	if (!r)
+		r = need_sched(h, opts->gpu_id);
+	return r ? r : set_class_sched(h, opts);
 }
 
 int hsaq_reset_class(struct hsaq *h, uint32_t gpu_id)
@@ -140,17 +126,9 @@ int hsaq_reset_class(struct hsaq *h, uint32_t gpu_id)
 		.queue_id = HSAQ_ALL_QUEUES,
 		.cls = HSAQ_CLASS_BE,
 	};
-	enum hsaq_mode mode;
-	int r = hsaq_usable(h);
+	int r = need_sched(h, gpu_id);
 
-	if (r)
-		return r;
-	mode = hsaq_device_mode(h, gpu_id);
-	if (mode == HSAQ_MODE_SCHED)
-		return set_class_sched(h, &be);
-	if (mode == HSAQ_MODE_HWS)
-		return hsaq_own_class_reset(h, gpu_id);
-	return -EOPNOTSUPP;
+	return r ? r : set_class_sched(h, &be);
 }
 
 /* ---- holds ------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Holds by agreement, on the stock driver without a firmware scheduler. This process is
- * BE and has queues. Its children are LC and ask for the device; they release it, reach
+ * Holds by agreement, on the stock driver with and without a firmware scheduler. This process
+ * is BE and has queues. Its children are LC and ask for the device; they release it, reach
  * their limit, or are killed. Each process has a fake KFD of its own, of the same device.
  */
 #include <errno.h>
@@ -28,6 +28,7 @@ struct lc {
 	int to, from;
 };
 
+static enum fake_kernel kernel;
 static struct lc lc[2];
 static int kfd;
 static uint32_t queue;
@@ -65,7 +66,7 @@ static void step(int from, int to, struct gp_handle **h)
 
 static struct lc start_lc(void)
 {
-	const struct fake_config config = { .kernel = FAKE_STOCK };
+	const struct fake_config config = { .kernel = kernel };
 	struct gp_handle *h = NULL;
 	int down[2], up[2];
 	pid_t pid;
@@ -128,7 +129,7 @@ static int setup(void **state)
 		.request.cls = { GP_CLASS_BE, 100 },
 		.tracks = true,
 	};
-	const struct fake_config config = { .kernel = FAKE_STOCK };
+	const struct fake_config config = { .kernel = kernel };
 
 	lc[0] = start_lc();
 	lc[1] = start_lc();
@@ -263,7 +264,8 @@ static void who_is_as_urgent_stays(void **state)
 	assert_int_equal(gp_client_device_set_class(dev[0], &be), 0);
 }
 
-int main(void)
+/* A process has one engine, so each kernel takes a process. */
+static int run_on(enum fake_kernel which, const char *name)
 {
 	const struct CMUnitTest yield[] = {
 		cmocka_unit_test(a_segment_is_yielded_to), cmocka_unit_test(two_may_ask),
@@ -271,7 +273,20 @@ int main(void)
 		cmocka_unit_test(who_is_as_urgent_stays),
 	};
 
-	signal(SIGPIPE, SIG_IGN);
-	return gp_run_group("yield", cmocka_run_group_tests(yield, setup, teardown),
+	kernel = which;
+	return gp_run_group(name, cmocka_run_group_tests(yield, setup, teardown),
 			    sizeof(yield) / sizeof(yield[0]));
+}
+
+int main(void)
+{
+	int status, bad;
+	pid_t pid;
+
+	signal(SIGPIPE, SIG_IGN);
+	pid = fork();
+	if (!pid)
+		return run_on(FAKE_STOCK_HWS, "yield-hws");
+	bad = pid < 0 || waitpid(pid, &status, 0) != pid || status;
+	return run_on(FAKE_STOCK, "yield-no-hws") || bad;
 }
