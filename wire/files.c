@@ -188,10 +188,22 @@ int gp_wire_user_dir(char *path, size_t len)
 	int n;
 
 	/* The specification requires to ignore a relative path. */
-	if (!dir || *dir != '/')
-		return -ENOENT;
-	n = snprintf(path, len, "%s/gpreempt", dir);
+	if (dir && *dir == '/' && !access(dir, F_OK))
+		n = snprintf(path, len, "%s/gpreempt", dir);
+	else
+		n = snprintf(path, len, "/tmp/gpreempt-%u", (unsigned int)geteuid());
 	return n < 0 || (size_t)n >= len ? -ENAMETOOLONG : 0;
+}
+
+int gp_wire_check_dir(const char *path, mode_t refused)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	return st.st_uid != geteuid() || st.st_mode & refused ? -EPERM : 0;
 }
 
 static int path_address(const char *path, struct sockaddr_un *addr)
@@ -255,6 +267,15 @@ static int connect_trusted(const char *path)
 	return fd;
 }
 
+bool gp_wire_machine_has_daemon(void)
+{
+	int fd = connect_trusted(GP_WIRE_RUN_DIR "/" GP_WIRE_SOCKET);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || fd == -EAGAIN;
+}
+
 int gp_wire_daemon_connect(void)
 {
 	const char *named = secure_getenv(DAEMON_ENV);
@@ -268,7 +289,7 @@ int gp_wire_daemon_connect(void)
 	fd = connect_trusted(GP_WIRE_RUN_DIR "/" GP_WIRE_SOCKET);
 	if (fd != -ENOENT)
 		return fd;
-	if (gp_wire_user_dir(dir, sizeof(dir)))
+	if (gp_wire_user_dir(dir, sizeof(dir)) || gp_wire_check_dir(dir, 077))
 		return -ENOENT;
 	snprintf(path, sizeof(path), "%s/" GP_WIRE_SOCKET, dir);
 	return connect_trusted(path);

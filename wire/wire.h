@@ -423,17 +423,26 @@ ssize_t gp_wire_peek(int fd, union gp_wire_msg *msg, bool *any, bool *files);
 #define GP_WIRE_PATH_LEN 108 /* of sun_path */
 
 /**
- * The user's own folder for a daemon ($XDG_RUNTIME_DIR/gpreempt). 0; -ENOENT:
- * XDG_RUNTIME_DIR is not set; -ENAMETOOLONG.
+ * The path of the user's own folder for a daemon: $XDG_RUNTIME_DIR/gpreempt, or /tmp/gpreempt-UID
+ * if no such directory is named. Any user can make a folder in /tmp: gp_wire_check_dir() first. 0
+ * or -ENAMETOOLONG.
  */
 int gp_wire_user_dir(char *path, size_t len);
 /**
+ * Is @path a directory of this process's user, with none of the mode bits @refused? 0; -EPERM;
+ * -ENOTDIR, also for a symbolic link; -ENOENT; other negative errno.
+ */
+int gp_wire_check_dir(const char *path, mode_t refused);
+/**
  * Connect to the daemon: $GPREEMPT_DAEMON (the path of a socket; "none": no daemon), else the
- * machine's, else the user's own. The listener must run as root or as this process's user.
+ * machine's, else the user's own, in a folder with mode 0700. The listener must run as root or as
+ * this process's user.
  * Non-blocking socket; -ENOENT: there is no daemon; -EPERM: another user listens there;
  * -EAGAIN: it is overrun.
  */
 int gp_wire_daemon_connect(void);
+/** Does a daemon of the machine's listen, whatever $GPREEMPT_DAEMON says? */
+bool gp_wire_machine_has_daemon(void);
 /**
  * Listen at @path, for every user (mode 0666); non-blocking socket. Replaces a socket without
  * a listener. One process at a time does this. fd or negative errno; -EADDRINUSE: another

@@ -48,9 +48,6 @@ int gp_rundir_path(const char *given, char *path, size_t len, char *why, size_t 
 		err = gp_wire_user_dir(path, len);
 	else if ((size_t)snprintf(path, len, "%s", given ? given : GP_WIRE_RUN_DIR) >= len)
 		err = -ENAMETOOLONG;
-	if (err == -ENOENT)
-		return explain(err, why, why_len,
-			       "XDG_RUNTIME_DIR is not set; set it, or give --run-dir=DIR");
 	if (!err && path[0] != '/')
 		err = -EINVAL;
 	if (err)
@@ -59,20 +56,30 @@ int gp_rundir_path(const char *given, char *path, size_t len, char *why, size_t 
 	return 0;
 }
 
+/* Is it where clients look for a user's own daemon? */
+static bool is_users(const char *path)
+{
+	char own[GP_WIRE_PATH_LEN];
+
+	return !gp_wire_user_dir(own, sizeof(own)) && !strcmp(path, own);
+}
+
 /* A user with write access could replace the socket. */
 static int make_dir(const char *path, char *why, size_t why_len)
 {
-	struct stat st;
+	const bool own = is_users(path);
+	int err;
 
-	if (mkdir(path, geteuid() ? 0700 : 0755) && errno != EEXIST)
+	if (mkdir(path, own || geteuid() ? 0700 : 0755) && errno != EEXIST)
 		return explain(-errno, why, why_len, "cannot create %s: %s", path, strerror(errno));
-	if (lstat(path, &st))
-		return explain(-errno, why, why_len, "cannot read %s: %s", path, strerror(errno));
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
+	err = gp_wire_check_dir(path, own ? 077 : 022);
+	if (err == -EPERM || err == -ENOTDIR)
 		return explain(-EPERM, why, why_len,
-			       "%s: make it a directory of user %u that no other user may write to",
-			       path, (unsigned int)geteuid());
-	return 0;
+			       "%s: make it a directory of user %u that no other user may %s; or "
+			       "set XDG_RUNTIME_DIR",
+			       path, (unsigned int)geteuid(),
+			       own ? "access (chmod 700)" : "write to");
+	return err ? explain(err, why, why_len, "cannot read %s: %s", path, strerror(-err)) : 0;
 }
 
 /* ---- the journal ---------------------------------------------------------------- */

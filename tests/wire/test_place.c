@@ -366,7 +366,7 @@ static int in_order(const struct place *p)
 		return SKIPPED;
 	unsetenv("GPREEMPT_DAEMON");
 	NEED(gp_wire_daemon_connect() == -ENOENT);
-	NEED(!mkdir("/run/user", 0755) && !mkdir("/run/user/gpreempt", 0755));
+	NEED(!mkdir("/run/user", 0755) && !mkdir("/run/user/gpreempt", 0700));
 	setenv("XDG_RUNTIME_DIR", "/run/user", 1);
 	NEED(gp_wire_daemon_connect() == -ENOENT);
 	user = gp_wire_daemon_listen("/run/user/gpreempt/gpreemptd.sock");
@@ -375,10 +375,13 @@ static int in_order(const struct place *p)
 	NEED(is_from(user, gp_wire_daemon_connect()));
 	/* The machine's daemon comes before the user's own, as long as it lives. */
 	machine = gp_wire_daemon_listen(GP_WIRE_RUN_DIR "/" GP_WIRE_SOCKET);
+	NEED(gp_wire_machine_has_daemon());
+	NEED(accept(machine, NULL, NULL) >= 0);
 	NEED(is_from(machine, gp_wire_daemon_connect()));
 	setenv("GPREEMPT_DAEMON", "", 1);
 	NEED(is_from(machine, gp_wire_daemon_connect()));
 	close(machine);
+	NEED(!gp_wire_machine_has_daemon());
 	NEED(is_from(user, gp_wire_daemon_connect()));
 	/* GPREEMPT_DAEMON names the only daemon that is tried. */
 	setenv("GPREEMPT_DAEMON", "/run/nobody", 1);
@@ -395,19 +398,69 @@ static void order(void **state)
 
 static void user_dir(void **state)
 {
-	char path[GP_WIRE_PATH_LEN];
-	const size_t len = sizeof("/run/user/1/gpreempt");
+	/* No directory, and not absolute: the specification requires to ignore them. */
+	static const char *const ignored[] = { "", "tmp", "/no/such/directory" };
+	const struct place *p = *state;
+	char path[GP_WIRE_PATH_LEN], own[GP_WIRE_PATH_LEN];
+	size_t len;
 
-	assert_int_equal(gp_wire_user_dir(path, sizeof(path)), -ENOENT);
-	setenv("XDG_RUNTIME_DIR", "", 1);
-	assert_int_equal(gp_wire_user_dir(path, sizeof(path)), -ENOENT);
-	setenv("XDG_RUNTIME_DIR", "run/user/1", 1);
-	assert_int_equal(gp_wire_user_dir(path, sizeof(path)), -ENOENT);
-	setenv("XDG_RUNTIME_DIR", "/run/user/1", 1);
+	snprintf(own, sizeof(own), "/tmp/gpreempt-%u", (unsigned int)geteuid());
 	assert_int_equal(gp_wire_user_dir(path, sizeof(path)), 0);
-	assert_string_equal(path, "/run/user/1/gpreempt");
-	assert_int_equal(gp_wire_user_dir(path, len), 0);
-	assert_int_equal(gp_wire_user_dir(path, len - 1), -ENAMETOOLONG);
+	assert_string_equal(path, own);
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
+		setenv("XDG_RUNTIME_DIR", ignored[i], 1);
+		assert_int_equal(gp_wire_user_dir(path, sizeof(path)), 0);
+		assert_string_equal(path, own);
+	}
+	assert_int_equal(gp_wire_user_dir(path, strlen(own)), -ENAMETOOLONG);
+	setenv("XDG_RUNTIME_DIR", p->dir, 1);
+	len = (size_t)snprintf(own, sizeof(own), "%s/gpreempt", p->dir);
+	assert_int_equal(gp_wire_user_dir(path, len + 1), 0);
+	assert_string_equal(path, own);
+	assert_int_equal(gp_wire_user_dir(path, len), -ENAMETOOLONG);
+}
+
+/* Anybody may make such a folder in /tmp. */
+static void check_dir(void **state)
+{
+	const struct place *p = *state;
+
+	assert_int_equal(gp_wire_check_dir(p->path, 077), -ENOENT);
+	assert_int_equal(mkdir(p->path, 0755), 0);
+	assert_int_equal(gp_wire_check_dir(p->path, 022), 0);
+	assert_int_equal(gp_wire_check_dir(p->path, 077), -EPERM);
+	assert_int_equal(chmod(p->path, 0700), 0);
+	assert_int_equal(gp_wire_check_dir(p->path, 077), 0);
+	if (!geteuid()) {
+		assert_int_equal(chown(p->path, NOBODY, NOBODY), 0);
+		assert_int_equal(gp_wire_check_dir(p->path, 077), -EPERM);
+	}
+	assert_int_equal(rmdir(p->path), 0);
+	assert_int_equal(symlink("/", p->path), 0);
+	assert_int_equal(gp_wire_check_dir(p->path, 0), -ENOTDIR);
+}
+
+static int in_own_folder(const struct place *p)
+{
+	int user;
+
+	if (!own_run() || mount("tmp", "/tmp", "tmpfs", 0, NULL))
+		return SKIPPED;
+	unsetenv("GPREEMPT_DAEMON");
+	NEED(!mkdir("/tmp/gpreempt-0", 0755));
+	user = gp_wire_daemon_listen("/tmp/gpreempt-0/gpreemptd.sock");
+	NEED(user >= 0);
+	NEED(gp_wire_daemon_connect() == -ENOENT);
+	NEED(!chmod("/tmp/gpreempt-0", 0700));
+	NEED(is_from(user, gp_wire_daemon_connect()));
+	NEED(!chown("/tmp/gpreempt-0", NOBODY, NOBODY));
+	NEED(gp_wire_daemon_connect() == -ENOENT);
+	return 0;
+}
+
+static void without_runtime_dir(void **state)
+{
+	in_child(in_own_folder, *state);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, place_up, place_down)
@@ -429,6 +482,8 @@ int main(void)
 		TEST(roots),
 		TEST(order),
 		TEST(user_dir),
+		TEST(check_dir),
+		TEST(without_runtime_dir),
 	};
 
 	return gp_run_tests(place);
