@@ -17,6 +17,7 @@
 #include "daemon/discover/proc.h"
 #include "daemon/loop/log.h"
 #include "daemon/loop/log_user.h"
+#include "daemon/loop/times.h"
 #include "daemon/supervise/notify.h"
 #include "daemon/supervise/restore.h"
 #include "runtime/log.h"
@@ -344,14 +345,46 @@ static void report_late_calls(struct gp_daemon *d)
 		       (unsigned int)(CALL_NS / 1000000000u));
 }
 
+static bool is_used(const struct gp_daemon *d)
+{
+	bool used = gp_serve_is_used(d->serve) || gp_trace_wanted(d->trace);
+
+	for (size_t i = 0; i < d->devs && !used; i++)
+		used = d->dev[i]->tenants;
+	return used;
+}
+
+/* Until the next check: sooner if it is idle long enough by then. */
+static uint64_t check_use(struct gp_daemon *d, uint64_t now_ns)
+{
+	const uint64_t idle_ns = d->setup->idle_ns;
+
+	if (d->stopping || !idle_ns)
+		return CHECK_NS;
+	if (d->setup->on_demand && gp_wire_machine_has_daemon()) {
+		gp_log(GP_LOG_INFO, "the machine has a gpreemptd now; stopping");
+		stop(d);
+		return CHECK_NS;
+	}
+	if (!d->used_ns || is_used(d))
+		d->used_ns = now_ns;
+	if (now_ns < d->used_ns + idle_ns)
+		return gp_sooner(CHECK_NS, d->used_ns + idle_ns - now_ns);
+	gp_log(GP_LOG_INFO, "no process has used it for %u s; stopping",
+	       (unsigned int)(idle_ns / 1000000000u));
+	stop(d);
+	return CHECK_NS;
+}
+
 static void check_due(struct gp_tick *tick)
 {
 	struct gp_daemon *d = gp_holder(tick, struct gp_daemon, check);
+	const uint64_t now_ns = gp_loop_now_ns();
 
 	gp_enroll_check(d);
 	report_late_calls(d);
-	gp_log_user_flush(gp_loop_now_ns());
-	gp_tick_in(tick, CHECK_NS);
+	gp_log_user_flush(now_ns);
+	gp_tick_in(tick, check_use(d, now_ns));
 }
 
 static int ticks_open(struct gp_daemon *d)

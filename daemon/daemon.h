@@ -14,6 +14,7 @@
  * @journal: with GP_ROLE_DAEMON taken
  * @listen_fd: its listening socket
  * @keep: the other roles, which it watches; NULL: none (tests)
+ * @idle_ns, @on_demand: as in struct gp_supervise_setup
  */
 struct gp_daemon_setup {
 	const char *config_path;
@@ -21,6 +22,8 @@ struct gp_daemon_setup {
 	struct gp_journal *journal;
 	int listen_fd;
 	struct gp_supervision *keep;
+	uint64_t idle_ns;
+	bool on_demand;
 };
 
 /**

@@ -28,6 +28,7 @@ struct gp_daemon {
 	struct gp_source signals;
 	struct gp_tick check;	 /* every second: see gp_enroll_check() */
 	struct gp_tick deadline; /* of the restore */
+	uint64_t used_ns;	 /* when it was last seen in use; with idle_ns only */
 	bool stopping, leaves;	 /* restore all; leave all as it is */
 };
 

@@ -24,15 +24,20 @@
 #include "daemon/receive/receiver.h"
 #include "daemon/supervise/rundir.h"
 #include "daemon/supervise/spawn.h"
+#include "runtime/duration.h"
+#include "wire/wire.h"
 
 #define DELETED " (deleted)"
 #define NO_ROLE (-1)
+#define IDLE_MIN_NS 1000000000u
+#define IDLE_MAX_NS (86400ull * 1000000000u)
 #define FILES 4096u /* more are rarely open; the table takes 33 kB */
 
 enum option_key {
 	KEY_CONFIG = 256,
 	KEY_CHECK,
 	KEY_FOREGROUND,
+	KEY_IDLE_EXIT,
 	KEY_RUN_DIR,
 	/* Internal options. */
 	KEY_ROLE,
@@ -44,6 +49,7 @@ enum option_key {
 	KEY_RESTORES,
 	KEY_TAKES_JOURNAL,
 	KEY_RECEIVE,
+	KEY_ON_DEMAND,
 };
 
 static const struct argp_option options[] = {
@@ -51,6 +57,8 @@ static const struct argp_option options[] = {
 	{ "check-config", KEY_CHECK, "FILE", 0,
 	  "check FILE, print its first error or all settings, and exit", 0 },
 	{ "foreground", KEY_FOREGROUND, NULL, 0, "stay in the foreground, as always", 0 },
+	{ "idle-exit", KEY_IDLE_EXIT, "TIME", 0,
+	  "exit after TIME without tenants and connections, as 10s", 0 },
 	{ "run-dir", KEY_RUN_DIR, "DIR", 0,
 	  "use DIR instead of /run/gpreempt (root) or $XDG_RUNTIME_DIR/gpreempt (user)", 0 },
 	{ "role", KEY_ROLE, "NAME", OPTION_HIDDEN, NULL, 0 },
@@ -62,6 +70,7 @@ static const struct argp_option options[] = {
 	{ "restores", KEY_RESTORES, "N", OPTION_HIDDEN, NULL, 0 },
 	{ "takes-journal", KEY_TAKES_JOURNAL, "N", OPTION_HIDDEN, NULL, 0 },
 	{ "receive", KEY_RECEIVE, NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "on-demand", KEY_ON_DEMAND, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
 
@@ -69,8 +78,18 @@ struct options {
 	const char *config, *check, *run_dir, *program;
 	int role; /* enum gp_role, GP_SPAWN_RESTORE, NO_ROLE */
 	int journal_fd, listen_fd, restores;
-	bool activated, upgraded;
+	uint64_t idle_ns;
+	bool activated, upgraded, on_demand;
 };
+
+static uint64_t idle_of(const char *text, struct argp_state *state)
+{
+	uint64_t ns = 0;
+
+	if (gp_parse_duration(text, &ns) || ns < IDLE_MIN_NS || ns > IDLE_MAX_NS)
+		argp_error(state, "--idle-exit=%s: write a time from 1s to 86400s", text);
+	return ns;
+}
 
 static int number_of(const char *text, struct argp_state *state)
 {
@@ -117,6 +136,9 @@ static error_t parse_own(int key, char *arg, struct argp_state *state)
 	case KEY_UPGRADED:
 		o->upgraded = true;
 		return 0;
+	case KEY_ON_DEMAND:
+		o->on_demand = true;
+		return 0;
 	case KEY_RECEIVE:
 		exit(gp_receiver_run(GP_RECEIVER_FD));
 	case KEY_TAKES_JOURNAL:
@@ -138,6 +160,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->check = arg;
 		return 0;
 	case KEY_FOREGROUND:
+		return 0;
+	case KEY_IDLE_EXIT:
+		o->idle_ns = idle_of(arg, state);
 		return 0;
 	case KEY_RUN_DIR:
 		o->run_dir = arg;
@@ -316,6 +341,8 @@ static int run_daemon(const struct gp_supervise_setup *setup)
 		.config_path = setup->config_path,
 		.journal = setup->journal,
 		.listen_fd = setup->listen_fd,
+		.idle_ns = setup->idle_ns,
+		.on_demand = setup->on_demand,
 	};
 	int r;
 
@@ -357,6 +384,8 @@ static int run_role(const struct options *o)
 		.activated = o->activated,
 		.listen_fd = o->listen_fd,
 		.restores = (uint32_t)o->restores,
+		.idle_ns = o->idle_ns,
+		.on_demand = o->on_demand,
 	};
 	int err;
 
@@ -405,6 +434,15 @@ static int open_run_dir(const struct options *o, struct gp_supervise_setup *setu
 	return err;
 }
 
+/* @setup has its folder. @config is its. */
+static int keep_first(const struct gp_supervise_setup *setup, struct gp_config *config)
+{
+	gp_daemon_log("keeper: ", config->log_level);
+	gp_rundir_keep_config(setup->run_dir, config);
+	gp_config_free(config);
+	return keep(setup, GP_KEEP_FIRST);
+}
+
 static int run_first(const struct options *o)
 {
 	char program[PATH_MAX], dir[PATH_MAX];
@@ -412,19 +450,52 @@ static int run_first(const struct options *o)
 		.role = GP_ROLE_KEEPER,
 		.config_path = config_path(o),
 		.program = own_path(program),
+		.idle_ns = o->idle_ns,
+	};
+	struct gp_config *config;
+
+	if (load_config(setup.config_path, &config))
+		return GP_EXIT_CONFIG;
+	if (open_run_dir(o, &setup, dir)) {
+		gp_config_free(config);
+		return GP_EXIT_FAILED;
+	}
+	return keep_first(&setup, config);
+}
+
+/*
+ * For a process that needs a daemon, in the user's own folder, root's too: root's processes need
+ * no daemon that serves others. Of several at once, one takes the journal's lock, and the others
+ * end. Until then there is no place for a message.
+ */
+static int run_on_demand(const struct options *o)
+{
+	char program[PATH_MAX], own[GP_WIRE_PATH_LEN], dir[PATH_MAX];
+	struct options mine = *o;
+	struct gp_supervise_setup setup = {
+		.role = GP_ROLE_KEEPER,
+		.config_path = config_path(o),
+		.program = own_path(program),
+		.idle_ns = o->idle_ns,
+		.on_demand = true,
 	};
 	struct gp_config *config;
 	int err;
 
-	if (load_config(setup.config_path, &config))
+	mine.run_dir = own;
+	if (gp_wire_machine_has_daemon())
+		return GP_EXIT_DONE;
+	if (gp_wire_user_dir(own, sizeof(own)))
+		return GP_EXIT_FAILED;
+	err = open_run_dir(&mine, &setup, dir);
+	if (err)
+		return err == -EBUSY ? GP_EXIT_DONE : GP_EXIT_FAILED;
+	gp_rundir_log(dir);
+	if (load_config(setup.config_path, &config)) {
+		gp_rundir_clear(dir, false);
 		return GP_EXIT_CONFIG;
-	err = open_run_dir(o, &setup, dir);
-	if (!err) {
-		gp_daemon_log("keeper: ", config->log_level);
-		gp_rundir_keep_config(dir, config);
 	}
-	gp_config_free(config);
-	return err ? GP_EXIT_FAILED : keep(&setup, GP_KEEP_FIRST);
+	return keep_first(&setup, config);
 }
 
 int main(int argc, char **argv)
@@ -440,5 +511,7 @@ int main(int argc, char **argv)
 		return check_config(o.check);
 	umask(022);
 	block_signals();
-	return o.role == NO_ROLE ? run_first(&o) : run_role(&o);
+	if (o.role != NO_ROLE)
+		return run_role(&o);
+	return o.on_demand ? run_on_demand(&o) : run_first(&o);
 }

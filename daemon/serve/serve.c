@@ -387,6 +387,11 @@ static void leave_user(struct gp_conn *conn)
 	free_if_unused(conn->serve, user);
 }
 
+bool gp_serve_is_used(const struct gp_serve *s)
+{
+	return s->conns;
+}
+
 /* ---- the end of a connection -------------------------------------------------- */
 
 /* Nothing can come any more, and messages without files are dropped. Is nothing left? */

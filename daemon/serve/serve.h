@@ -82,6 +82,8 @@ void gp_serve_limit(struct gp_serve *serve, uint32_t user_connections);
 void gp_serve_resume(struct gp_serve *serve, uid_t uid);
 /** User @uid caused work of @ns. A user who causes much is read less often. */
 void gp_serve_charge(struct gp_serve *serve, uid_t uid, uint64_t ns);
+/** Has it any connection, which is not about to be closed? */
+bool gp_serve_is_used(const struct gp_serve *serve);
 /** Are there file descriptors for something of an ordinary user's? */
 bool gp_serve_has_files(const struct gp_serve *serve);
 /** NULL: it is closed. */

@@ -17,6 +17,7 @@
 
 #define JOURNAL "journal"
 #define ASIDE "journal.bad"
+#define LOG "gpreemptd.log"
 #define CONFIG "gpreempt.yaml.used"
 #define CONFIG_NEW "gpreempt.yaml.new"
 #define OPEN_TRIES 5
@@ -212,6 +213,25 @@ int gp_rundir_listen(const char *dir, bool *activated, char *why, size_t why_len
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");
 	return fd;
+}
+
+/* ---- the log -------------------------------------------------------------------- */
+
+int gp_rundir_log(const char *dir)
+{
+	char path[PATH_MAX];
+	int fd, err = path_in(dir, LOG, path);
+
+	if (err)
+		return err;
+	/* Another file than an earlier daemon's, which may still write. */
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = dup2(fd, STDERR_FILENO) < 0 ? -errno : 0;
+	close(fd);
+	return err;
 }
 
 /* ---- the last valid configuration ------------------------------------------------ */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -14,7 +15,7 @@
 
 #include "daemon/loop/spawn_self.h"
 
-#define ARGS_MAX 10
+#define ARGS_MAX 12
 #define ARG_LEN 4224 /* an option, and a path of PATH_MAX */
 #define CHECK_MS 5000
 /* A child's file numbers. */
@@ -49,7 +50,7 @@ static void fill(struct args *args, const struct gp_supervise_setup *setup, cons
 		 int journal_fd, int listen_fd)
 {
 	static char name[] = "gpreemptd";
-	char number[16];
+	char number[16], time[24];
 
 	memset(args, 0, sizeof(*args));
 	args->argv[0] = name;
@@ -65,6 +66,12 @@ static void fill(struct args *args, const struct gp_supervise_setup *setup, cons
 	add(args, "--restores=", number);
 	if (setup->activated)
 		add(args, "--activated", "");
+	if (setup->idle_ns) {
+		snprintf(time, sizeof(time), "%" PRIu64 "ns", setup->idle_ns);
+		add(args, "--idle-exit=", time);
+	}
+	if (setup->on_demand)
+		add(args, "--on-demand", "");
 }
 
 int gp_spawn(const struct gp_supervise_setup *setup, unsigned int role, pid_t *pid)

@@ -46,6 +46,8 @@ enum gp_exit {
  * @journal: with @role taken
  * @listen_fd: the listening socket
  * @restores: number of restores at the time of the decision to restore
+ * @idle_ns: all end after this time without use; 0: never
+ * @on_demand: started by a process that needs it: all end as soon as the machine has a daemon
  */
 struct gp_supervise_setup {
 	enum gp_role role;
@@ -56,6 +58,8 @@ struct gp_supervise_setup {
 	struct gp_journal *journal;
 	int listen_fd;
 	uint32_t restores;
+	uint64_t idle_ns;
+	bool on_demand;
 };
 
 int gp_supervise_create(const struct gp_supervise_setup *setup, struct gp_supervision **keep);

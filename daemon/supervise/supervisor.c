@@ -200,12 +200,25 @@ static uint64_t wait_for_anothers(pid_t restorer, uint64_t limit, uint64_t now)
 	return ASK_NS;
 }
 
+/* Without a daemon nobody sees that none is needed. */
+static bool is_unused(const struct gp_supervisor *k, uint64_t now)
+{
+	const struct gp_supervise_setup *setup = &k->keep->setup;
+
+	return setup->idle_ns && k->unready_ns && now >= k->unready_ns + setup->idle_ns &&
+	       !gp_journal_count(setup->journal);
+}
+
 static uint64_t unready(struct gp_supervisor *k, uint64_t now)
 {
 	struct gp_supervision *keep = k->keep;
 	uint64_t limit;
 	pid_t restorer;
 
+	if (is_unused(k, now)) {
+		gp_log(GP_LOG_ERR, "no daemon can start; stopping");
+		gp_journal_stop(keep->setup.journal, true);
+	}
 	if (k->put_back)
 		return ASK_NS;
 	if (!k->unready_ns)

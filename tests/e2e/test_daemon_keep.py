@@ -354,6 +354,14 @@ class Death(Keep):
         self.mode("")
         self.eventually("a daemon", self.three)
 
+    def test_a_crash_loop_that_nobody_needs(self):
+        self.mode("crash")
+        self.launch("--idle-exit=2s")
+        self.assertEqual(self.first.wait(PATIENCE_S), 0)
+        self.eventually("the end", self.gone)
+        self.assertIn("no daemon can start; stopping", self.log())
+        self.assertEqual(os.listdir(self.run_dir), [])
+
     def test_room_for_files(self):
         """The daemon's file table does not grow while threads share it."""
         with open(f"/proc/{self.up()['daemon']}/status", encoding="ascii") as f:
@@ -501,9 +509,11 @@ class Start(Keep):
         self.assertIn("be_min_pct: 5\n", done.stdout)
 
     def test_options(self):
-        for args in (["--frobnicate"], ["word"], ["--role=king"]):
+        for args in (["--frobnicate"], ["word"], ["--role=king"], ["--idle-exit=10"],
+                     ["--idle-exit=999ms"], ["--idle-exit=86401s"]):
             got, said = self.start_once(*args)
             self.assertEqual(got, 64, said)
+        self.assertIn("--idle-exit=86401s: write a time from 1s to 86400s", said)
         done = subprocess.run([FAKE, "--version"], text=True, capture_output=True,
                               timeout=PATIENCE_S)
         self.assertTrue(done.stdout.startswith("gpreemptd "))
