@@ -47,7 +47,7 @@ ifeq ($(CI),true)
 WARN += -Werror
 endif
 gp_CPPFLAGS := -I. -Iinclude -D_GNU_SOURCE -DGP_VERSION='"$(VERSION)"' \
-	-DGP_PKGLIBDIR='"$(pkglibdir)"' -DGP_LIBDIR='"$(libdir)"'
+	-DGP_PKGLIBDIR='"$(pkglibdir)"' -DGP_LIBDIR='"$(libdir)"' -DGP_SBINDIR='"$(sbindir)"'
 gp_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -pthread $(WARN)
 gp_LDFLAGS := -pthread -Wl,-z,relro,-z,now
 ifneq ($(SAN),)

@@ -93,6 +93,8 @@ error_t gp_args_cmd(const char *verb, struct gp_cmd_args *cmd, int key, char *ar
 int gp_path_libdir(char *buf, size_t len);
 /** The directory of the software GPU's libcuda.so.1. 0 or -ENOENT. */
 int gp_path_softgpu(char *buf, size_t len);
+/** The program gpreemptd. 0 or -ENOENT. */
+int gp_path_daemon(char *buf, size_t len);
 
 /* ---- device.c --------------------------------------------------------------- */
 

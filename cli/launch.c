@@ -16,6 +16,7 @@
 #define PRELOAD "libgpreempt-preload.so"
 #define INJECTION "CUDA_INJECTION64_PATH"
 #define CHAIN "GPREEMPT_CHAIN_INJECTION"
+#define START_DAEMON "GPREEMPT_START_DAEMON"
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -102,6 +103,19 @@ static int set_device(const char *verb, const struct gp_device *dev)
 	return 0;
 }
 
+/* The program that CMD starts if it needs a daemon; "0": it must not. */
+static int set_daemon(void)
+{
+	const char *before = getenv(START_DAEMON);
+	char path[PATH_MAX];
+
+	if (before && !strcmp(before, "0"))
+		return 0;
+	if (gp_path_daemon(path, sizeof(path)))
+		return unsetenv(START_DAEMON) ? -errno : 0;
+	return setenv(START_DAEMON, path, 1) ? -errno : 0;
+}
+
 static bool is_amd(const struct gp_device *dev)
 {
 	return !strcmp(dev->ops->name, "amd");
@@ -153,6 +167,8 @@ static int set_environment(const char *verb, const char *class_text, const char 
 		return err;
 	if (!is_amd(dev))
 		err = set_injection(libdir);
+	if (!err)
+		err = set_daemon();
 	if (!err && setenv("GPREEMPT_CLASS", class_text, 1))
 		err = -errno;
 	return err ? gp_fail("%s: cannot set the environment: %s", verb, strerror(-err)) : 0;

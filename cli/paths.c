@@ -11,6 +11,8 @@
 
 #include "cli/cli.h"
 
+#define DAEMON "gpreemptd"
+
 /* @dir, without symbolic links, if it contains @file. */
 static int try_dir(const char *dir, const char *file, char *buf, size_t len)
 {
@@ -29,21 +31,30 @@ static int try_dir(const char *dir, const char *file, char *buf, size_t len)
 	return 0;
 }
 
-static int find(const char *below, const char *file, char *buf, size_t len)
+/* Likewise for @below, as "/../lib", the folder of this program. */
+static int try_beside(const char *below, const char *file, char *buf, size_t len)
 {
 	char self[PATH_MAX], dir[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
-	if (n > 0) {
-		self[n] = '\0';
-		slash = strrchr(self, '/');
-		if (slash)
-			*slash = '\0';
-		snprintf(dir, sizeof(dir), "%s/../lib%s", self, below);
-		if (!try_dir(dir, file, buf, len))
-			return 0;
-	}
+	if (n <= 0)
+		return -ENOENT;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	snprintf(dir, sizeof(dir), "%s%s", self, below);
+	return try_dir(dir, file, buf, len);
+}
+
+static int find(const char *below, const char *file, char *buf, size_t len)
+{
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "/../lib%s", below);
+	if (!try_beside(dir, file, buf, len))
+		return 0;
 	snprintf(dir, sizeof(dir), "%s%s", GP_LIBDIR, below);
 	return try_dir(dir, file, buf, len);
 }
@@ -60,4 +71,15 @@ int gp_path_softgpu(char *buf, size_t len)
 	if (set)
 		return try_dir(set, "libcuda.so.1", buf, len);
 	return find("/gpreempt/softgpu", "libcuda.so.1", buf, len);
+}
+
+int gp_path_daemon(char *buf, size_t len)
+{
+	char dir[PATH_MAX];
+
+	if (try_beside("", DAEMON, dir, sizeof(dir)) &&
+	    try_beside("/../sbin", DAEMON, dir, sizeof(dir)) &&
+	    try_dir(GP_SBINDIR, DAEMON, dir, sizeof(dir)))
+		return -ENOENT;
+	return (size_t)snprintf(buf, len, "%s/" DAEMON, dir) < len ? 0 : -ENAMETOOLONG;
 }

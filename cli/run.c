@@ -15,6 +15,7 @@ struct run {
 	bool auto_hold;
 	bool no_predict;
 	bool no_preload;
+	bool no_daemon;
 };
 
 static const struct argp_option options[] = {
@@ -33,6 +34,8 @@ static const struct argp_option options[] = {
 	  "do not set LD_PRELOAD, for a CMD that starts programs which it breaks; holds come in "
 	  "pieces of 500 us",
 	  0 },
+	{ "no-daemon", 'D', NULL, 0,
+	  "do not start a gpreemptd of this user's for several best-effort processes", 0 },
 	{ 0 },
 };
 
@@ -49,6 +52,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'L':
 		r->no_preload = true;
+		return 0;
+	case 'D':
+		r->no_daemon = true;
 		return 0;
 	default:
 		return gp_args_cmd("run", &r->cmd, key, arg, state);
@@ -79,6 +85,7 @@ int gp_verb_run(int argc, char **argv)
 		return gp_fail("run: --auto-hold needs --class=lc; best-effort never holds");
 	if ((r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
 	    (r.no_preload && setenv("GPREEMPT_PRELOAD", "0", 1)) ||
+	    (r.no_daemon && setenv("GPREEMPT_START_DAEMON", "0", 1)) ||
 	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))
 		return gp_fail("run: cannot set the environment: %s", strerror(errno));
 	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device, r.cmd.argv[0]);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "client/engine.h"
+#include "client/start_daemon.h"
 #include "client/yield.h"
 #include "hal/timer.h"
 #include "runtime/log.h"
@@ -495,6 +496,17 @@ static void say_slot(struct gp_client_device *dev)
 	gp_client_device_unlock(dev);
 }
 
+/* Another best-effort process has the short slice: only a daemon lets them take turns. */
+static bool needs_one(struct gp_client_device *dev)
+{
+	bool waits;
+
+	pthread_mutex_lock(&dev->lock);
+	waits = dev->slot == GP_SLOT_WAITING;
+	gp_client_device_unlock(dev);
+	return waits && dev->link.state == GP_DAEMON_LINK_NONE;
+}
+
 static void look_for_it(struct gp_client_device *dev)
 {
 	static atomic_int said;
@@ -502,7 +514,12 @@ static void look_for_it(struct gp_client_device *dev)
 	int fd = gp_wire_daemon_connect();
 
 	if (fd >= 0) {
+		gp_start_daemon_found();
 		join(dev, fd);
+		return;
+	}
+	if (fd == -ENOENT && needs_one(dev) && gp_start_daemon()) {
+		d->next_ns = gp_wall_ns() + GP_DAEMON_LINK_NAP_NS;
 		return;
 	}
 	if (fd != -ENOENT && fd != -EAGAIN)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/predict.h"
+#include "client/start_daemon.h"
 #include "client/yield.h"
 #include "hal/spec.h"
 #include "runtime/log.h"
@@ -79,6 +80,7 @@ bool gp_engine_inside(void)
 
 void gp_engine_set_hooks(const struct gp_engine_hooks *hooks)
 {
+	gp_start_daemon_setup();
 	engine.hooks = *hooks;
 }
 

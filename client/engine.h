@@ -163,6 +163,7 @@ struct gp_engine_hooks {
 int gp_engine_state(void);
 /** Is this thread executing a decision? Its own calls are not the app's. */
 bool gp_engine_inside(void);
+/** By the preload, before anything else runs. It may start a gpreemptd from now on. */
 void gp_engine_set_hooks(const struct gp_engine_hooks *hooks);
 int gp_engine_watch_sync(void);
 void gp_engine_watch_launches(void);
