@@ -16,7 +16,8 @@
 #define ANSWER_NS 20000000u /* longest wait for a stopped tenant */
 #define LIMIT_MAX_NS 1000000000u
 #define BUSY_REST_NS 1000000000u /* after another user's tenant had no time left .. */
-#define MUTE_REST_NS 100000000u	 /* .. or did not answer */
+#define RESUME_AGAIN_NS 10000000u
+#define MUTE_REST_NS 100000000u /* .. or did not answer */
 /*
  * Other users' time: a burst, and a part of all time. In any 10 s that is 0.8 s at most. A
  * request that ends at once takes time, too.
@@ -27,14 +28,16 @@
 
 bool gp_yields(const struct gp_client_device *dev)
 {
-	return (dev->caps.caps & GP_CAP_SUSPEND_OWN) &&
-	       !(dev->caps.caps & (GP_CAP_HOLD | GP_CAP_CLASS));
+	return (dev->caps.caps & GP_CAP_SUSPEND_OWN) && !(dev->caps.caps & GP_CAP_HOLD);
 }
 
+/* The driver's own hold of all processes makes it needless. */
 static bool can_yield(const struct gp_client_device *dev)
 {
+	const uint32_t hold = GP_CAP_HOLD | GP_CAP_HOLD_OUTSIDE;
+
 	return (dev->caps.caps & (GP_CAP_SUSPEND_OWN | GP_CAP_SUSPEND)) &&
-	       !(dev->caps.caps & GP_CAP_CLASS);
+	       (dev->caps.caps & hold) != hold;
 }
 
 /* ---- requests ----------------------------------------------------------------- */
@@ -292,7 +295,7 @@ static void end_wish(struct wanted *w)
 	w->dev = NULL;
 }
 
-/* Suspends or resumes all our groups; later groups follow. */
+/* Suspends or resumes all our groups; later groups follow. A failed resume is repeated. */
 static int follow(struct gp_client_device *dev)
 {
 	struct gp_group *group[GP_SCHED_MAX_GROUPS];
@@ -306,7 +309,7 @@ static int follow(struct gp_client_device *dev)
 		while ((g = gp_runtime_next(dev->rt, dev, g)))
 			group[n++] = g->hal;
 		err = off ? dev->ops.suspend(group, n) : dev->ops.resume(group, n);
-		dev->yielded = off && !err;
+		dev->yielded = off == !err;
 	}
 	gp_runtime_unlock(dev->rt);
 	return err;
@@ -403,9 +406,36 @@ void gp_yield_drop(struct gp_client_device *dev)
 	(void)follow(dev);
 }
 
+/* Is a resume of @dev due that failed before? */
+static bool is_stuck(const struct gp_client_device *dev)
+{
+	return dev->yielded && !is_wanted(dev);
+}
+
+static uint64_t next_resume_ns(void)
+{
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
+	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
+
+	for (size_t i = 0; i < n; i++)
+		if (is_stuck(dev[i]))
+			return gp_wall_ns() + RESUME_AGAIN_NS;
+	return UINT64_MAX;
+}
+
+static void resume_again(void)
+{
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
+	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
+
+	for (size_t i = 0; i < n; i++)
+		if (is_stuck(dev[i]))
+			(void)follow(dev[i]);
+}
+
 int gp_yield_wait_ms(void)
 {
-	uint64_t next_ns = UINT64_MAX, now_ns = 0;
+	uint64_t next_ns = next_resume_ns(), now_ns = 0;
 
 	for (size_t i = 0; i < WISHES; i++)
 		if (wanted[i].dev && wanted[i].until_ns < next_ns)
@@ -418,6 +448,7 @@ int gp_yield_wait_ms(void)
 
 void gp_yield_expire(void)
 {
+	resume_again();
 	for (size_t i = 0; i < WISHES; i++) {
 		struct gp_client_device *dev = wanted[i].dev;
 

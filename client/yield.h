@@ -46,7 +46,7 @@ void gp_yield_gone(int fd);
 void gp_yield_drop(struct gp_client_device *dev);
 /** Time until the next limit; -1: none. */
 int gp_yield_wait_ms(void);
-/** End requests over their limit. */
+/** End requests over their limit, and repeat what failed at the end of one. */
 void gp_yield_expire(void);
 
 #endif

@@ -428,23 +428,45 @@ static int group_unload(struct gp_group *group, bool *was_off)
 	return r == -ENOENT ? -ESRCH : r;
 }
 
-static int amd_suspend(struct gp_group *const *group, size_t n)
+/* A group on its way through amd_suspend(). */
+struct suspended {
+	bool busy, was_off, done;
+};
+
+/* One pass over the busy groups, or over the others. */
+static int suspend_some(struct gp_group *const *group, size_t n, struct suspended *s, bool busy)
 {
-	bool *was_off = n ? calloc(n, sizeof(*was_off)) : NULL;
-	size_t done;
 	int r = 0;
 
-	if (n && !was_off)
-		return -ENOMEM;
-	for (done = 0; done < n; done++) {
-		r = group_unload(group[done], &was_off[done]);
-		if (r)
-			break;
+	for (size_t i = 0; i < n && !r; i++) {
+		if (s[i].busy != busy)
+			continue;
+		r = group_unload(group[i], &s[i].was_off);
+		s[i].done = !r;
+		/* Our own is gone while the tracker has not heard of it. */
+		if (r == -ESRCH && group[i]->pid == getpid())
+			r = 0;
 	}
-	while (r && done--)
-		if (!was_off[done])
-			(void)group_load(group[done]);
-	free(was_off);
+	return r;
+}
+
+/* Busy ones first: what they run is all that the others wait for. */
+static int amd_suspend(struct gp_group *const *group, size_t n)
+{
+	struct suspended *s = n ? calloc(n, sizeof(*s)) : NULL;
+	int r;
+
+	if (n && !s)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		s[i].busy = amd_busy(group[i]) == 1;
+	r = suspend_some(group, n, s, true);
+	if (!r)
+		r = suspend_some(group, n, s, false);
+	for (size_t i = 0; r && i < n; i++)
+		if (s[i].done && !s[i].was_off)
+			(void)group_load(group[i]);
+	free(s);
 	return r;
 }
 
@@ -455,6 +477,8 @@ static int amd_resume(struct gp_group *const *group, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		int r = group_load(group[i]);
 
+		if (r == -ESRCH && group[i]->pid == getpid())
+			continue;
 		first = first ? first : r;
 	}
 	return first;

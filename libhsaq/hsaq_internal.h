@@ -51,6 +51,7 @@ struct hsaq_own_queue {
 	struct hsaq_own_queue *next;
 	struct hsaq_ring ring; /* as the application last set it */
 	uint32_t percentage;   /* as it is in force */
+	bool off;	       /* unloaded by us */
 };
 
 /* One hold of hsaq_unload(). */
@@ -104,6 +105,14 @@ void hsaq_own_free(struct hsaq *h);
 int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
 bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
 int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
+struct hsaq_kfd_update;
+/**
+ * The application's own UPDATE_QUEUE of @args, by @call, with no unload or load in between. If
+ * we keep the queue unloaded, @args gets a percentage of 0, and its own is in force after the
+ * load. Return: that of @call, negative for a failure.
+ */
+int hsaq_own_update(struct hsaq *h, struct hsaq_kfd_update *args, int (*call)(void *arg),
+		    void *arg);
 
 /* sched.c */
 void hsaq_off_free(struct hsaq *h);

@@ -39,20 +39,21 @@ static int update(const struct hsaq *h, struct hsaq_own_queue *q, uint32_t perce
 	return 0;
 }
 
-static bool is_off(const struct hsaq_own_queue *q)
-{
-	return !(q->percentage & HSAQ_KFD_PERCENTAGE_MASK);
-}
-
 static int take_off(const struct hsaq *h, struct hsaq_own_queue *q)
 {
-	return update(h, q, q->ring.percentage & ~HSAQ_KFD_PERCENTAGE_MASK);
+	int r = update(h, q, q->ring.percentage & ~HSAQ_KFD_PERCENTAGE_MASK);
+
+	q->off |= !r;
+	return r;
 }
 
-/* With the application's own percentage. */
+/* With the application's own percentage, which may be 0. */
 static int put_on(const struct hsaq *h, struct hsaq_own_queue *q)
 {
-	return update(h, q, q->ring.percentage);
+	int r = update(h, q, q->ring.percentage);
+
+	q->off &= r != 0;
+	return r;
 }
 
 static int check_ring(const struct hsaq_ring *ring)
@@ -86,6 +87,7 @@ int hsaq_queue_adopt(struct hsaq *h, const struct hsaq_ring *ring)
 	q->ring = *ring;
 	q->ring.size = sizeof(q->ring);
 	q->percentage = ring->percentage;
+	q->off = false;
 	pthread_mutex_unlock(&h->lock);
 	return 0;
 }
@@ -117,10 +119,34 @@ void hsaq_own_free(struct hsaq *h)
 
 		h->own_queues = q->next;
 		/* Closing loads all unloaded queues. A failure means that the queue is gone. */
-		if (ours && is_off(q))
+		if (ours && q->off)
 			(void)put_on(h, q);
 		free(q);
 	}
+}
+
+int hsaq_own_update(struct hsaq *h, struct hsaq_kfd_update *args, int (*call)(void *arg), void *arg)
+{
+	const uint32_t wanted = args->percentage;
+	struct hsaq_own_queue *q;
+	int r;
+
+	if (hsaq_usable(h))
+		return call(arg);
+	pthread_mutex_lock(&h->lock);
+	q = find(h, args->queue_id);
+	if (q && q->off)
+		args->percentage &= ~HSAQ_KFD_PERCENTAGE_MASK;
+	r = call(arg);
+	if (q && r >= 0) {
+		q->ring.ring_base = args->ring_base;
+		q->ring.ring_bytes = args->ring_bytes;
+		q->ring.priority = args->priority;
+		q->ring.percentage = wanted;
+		q->percentage = args->percentage;
+	}
+	pthread_mutex_unlock(&h->lock);
+	return r;
 }
 
 /* ---- unload and load ------------------------------------------------------------ */
@@ -131,23 +157,26 @@ static bool matches(const struct hsaq_own_queue *q, uint32_t gpu_id, uint32_t qu
 	       (queue_id == HSAQ_ALL_QUEUES || q->ring.queue_id == queue_id);
 }
 
-/* All that match, or none: after a failure, queues unloaded before it are loaded again. */
+/*
+ * All that match, or none: after a failure, queues unloaded before it are loaded again. A queue
+ * that is gone needs no unload: its DESTROY_QUEUE may not have returned yet.
+ */
 int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 {
 	struct hsaq_own_queue *taken[HSAQ_KFD_QUEUES_MAX];
 	size_t n = 0, found = 0;
-	int r = 0;
+	int one, r = 0;
 
 	pthread_mutex_lock(&h->lock);
 	for (struct hsaq_own_queue *q = h->own_queues; q && !r; q = q->next) {
 		if (!matches(q, gpu_id, queue_id))
 			continue;
-		found++;
-		if (is_off(q) || n == HSAQ_KFD_QUEUES_MAX)
-			continue;
-		r = take_off(h, q);
-		if (!r)
+		one = q->off || n == HSAQ_KFD_QUEUES_MAX ? -EALREADY : take_off(h, q);
+		found += one != -ENOENT;
+		if (!one)
 			taken[n++] = q;
+		else if (one != -EALREADY && one != -ENOENT)
+			r = one;
 	}
 	while (r && n--)
 		(void)put_on(h, taken[n]);
@@ -161,12 +190,12 @@ bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 
 	pthread_mutex_lock(&h->lock);
 	for (struct hsaq_own_queue *q = h->own_queues; q && !off; q = q->next)
-		off = matches(q, gpu_id, queue_id) && is_off(q);
+		off = matches(q, gpu_id, queue_id) && q->off;
 	pthread_mutex_unlock(&h->lock);
 	return off;
 }
 
-/* Loads the others even if one fails. Returns the first error. */
+/* Loads the others even if one fails, or is gone. Returns the first error. */
 int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 {
 	size_t found = 0;
@@ -178,9 +207,10 @@ int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 
 		if (!matches(q, gpu_id, queue_id))
 			continue;
-		found++;
 		r = put_on(h, q);
-		first = first ? first : r;
+		found += r != -ENOENT;
+		if (r != -ENOENT)
+			first = first ? first : r;
 	}
 	pthread_mutex_unlock(&h->lock);
 	return !first && !found ? -ENOENT : first;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * track.c - observes CREATE_QUEUE, UPDATE_QUEUE and DESTROY_QUEUE. It recognises requests by
- * type and number alone: libraries use older, shorter structures, and the driver takes any
- * size. The console also uses type 'K', so the file is checked, too.
+ * track.c - observes CREATE_QUEUE and DESTROY_QUEUE, and makes UPDATE_QUEUE. It recognises
+ * requests by type and number alone: libraries use older, shorter structures, and the driver
+ * takes any size. The console also uses type 'K', so the file is checked, too.
  */
 #include "libhsaq/track.h"
 
@@ -16,9 +16,11 @@
 #include "libhsaq/hsaq_internal.h"
 #include "libhsaq/kfd_abi.h"
 
+#define UPDATE_MAX_BYTES 128
+
 struct queue {
 	struct queue *next;
-	struct hsaq_ring ring;
+	uint32_t queue_id;
 	struct gp_group *group; /* NULL: not compute, or no device */
 };
 
@@ -138,14 +140,6 @@ static struct gp_device *device_of(uint32_t gpu_id)
 	return found;
 }
 
-static struct queue *find(uint32_t queue_id)
-{
-	for (struct queue *q = queues; q; q = q->next)
-		if (q->ring.queue_id == queue_id)
-			return q;
-	return NULL;
-}
-
 static void add(struct queue *q)
 {
 	pthread_mutex_lock(&lock);
@@ -188,7 +182,7 @@ static void saw_create(const struct hsaq_kfd_create *c)
 	q = h ? calloc(1, sizeof(*q)) : NULL;
 	if (!q)
 		return; /* that queue remains as it is */
-	q->ring = ring;
+	q->queue_id = ring.queue_id;
 	/* Without a class the queue remains as the driver made it. */
 	(void)!hsaq_queue_adopt(h, &ring);
 	dev = ring.type == HSAQ_QUEUE_COMPUTE ? device_of(ring.gpu_id) : NULL;
@@ -199,24 +193,36 @@ static void saw_create(const struct hsaq_kfd_create *c)
 		track_ops->group_ready(track_arg, q->group);
 }
 
-static void saw_update(const struct hsaq_kfd_update *u)
-{
-	struct hsaq *h = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
-	struct hsaq_ring ring = { 0 };
-	struct queue *q;
+/* A call of the application's that passes a copy of its argument. */
+struct update_call {
+	int fd;
+	unsigned long request;
+	gp_amd_ioctl_fn real;
+	/* Newer libraries may pass more than we know. */
+	union {
+		struct hsaq_kfd_update known;
+		unsigned char bytes[UPDATE_MAX_BYTES];
+	} args;
+};
 
-	pthread_mutex_lock(&lock);
-	q = find(u->queue_id);
-	if (q) {
-		q->ring.ring_base = u->ring_base;
-		q->ring.ring_bytes = u->ring_bytes;
-		q->ring.percentage = u->percentage;
-		q->ring.priority = u->priority;
-		ring = q->ring;
-	}
-	pthread_mutex_unlock(&lock);
-	if (ring.size && h)
-		(void)!hsaq_queue_adopt(h, &ring);
+static int make_update(void *arg)
+{
+	struct update_call *call = arg;
+
+	return call->real(call->fd, call->request, &call->args);
+}
+
+/* ROCr resumes queues and sets their priority, which switches a suspended queue on again. */
+static int do_update(int fd, unsigned long request, void *arg, gp_amd_ioctl_fn real)
+{
+	struct update_call call = { .fd = fd, .request = request, .real = real };
+	struct hsaq *h = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
+	const size_t bytes = _IOC_SIZE(request);
+
+	if (!h || bytes < sizeof(call.args.known) || bytes > sizeof(call.args))
+		return real(fd, request, arg);
+	memcpy(&call.args, arg, bytes);
+	return hsaq_own_update(h, &call.args.known, make_update, &call);
 }
 
 static void saw_destroy(const struct hsaq_kfd_destroy *d)
@@ -226,7 +232,7 @@ static void saw_destroy(const struct hsaq_kfd_destroy *d)
 
 	pthread_mutex_lock(&lock);
 	for (struct queue **at = &queues; *at; at = &(*at)->next) {
-		if ((*at)->ring.queue_id == d->queue_id) {
+		if ((*at)->queue_id == d->queue_id) {
 			gone = *at;
 			*at = gone->next;
 			break;
@@ -245,29 +251,34 @@ static void saw_destroy(const struct hsaq_kfd_destroy *d)
 	free(gone);
 }
 
-void gp_amd_track_ioctl(int fd, unsigned long request, void *arg, int result)
+/* After a call that succeeded. */
+static void saw(unsigned long request, void *arg)
 {
-	unsigned int bytes = _IOC_SIZE(request);
-	int saved = errno;
+	const unsigned int nr = _IOC_NR(request), bytes = _IOC_SIZE(request);
 
-	if (result < 0 || !arg || !gp_amd_track_wants(request) ||
-	    !__atomic_load_n(&track_ops, __ATOMIC_ACQUIRE) || !hsaq_io_current()->is_kfd(fd)) {
-		errno = saved;
-		return;
-	}
-	switch (_IOC_NR(request)) {
-	case HSAQ_KFD_NR_CREATE_QUEUE:
-		if (bytes >= sizeof(struct hsaq_kfd_create))
-			saw_create(arg);
-		break;
-	case HSAQ_KFD_NR_UPDATE_QUEUE:
-		if (bytes >= sizeof(struct hsaq_kfd_update))
-			saw_update(arg);
-		break;
-	case HSAQ_KFD_NR_DESTROY_QUEUE:
-		if (bytes >= sizeof(uint32_t))
-			saw_destroy(arg);
-		break;
-	}
-	errno = saved;
+	if (nr == HSAQ_KFD_NR_CREATE_QUEUE && bytes >= sizeof(struct hsaq_kfd_create))
+		saw_create(arg);
+	else if (nr == HSAQ_KFD_NR_DESTROY_QUEUE && bytes >= sizeof(uint32_t))
+		saw_destroy(arg);
+}
+
+int gp_amd_track_ioctl(int fd, unsigned long request, void *arg, gp_amd_ioctl_fn real)
+{
+	const int before = errno;
+	int result, after;
+	bool ours;
+
+	ours = arg && gp_amd_track_wants(request) &&
+	       __atomic_load_n(&track_ops, __ATOMIC_ACQUIRE) && hsaq_io_current()->is_kfd(fd);
+	errno = before;
+	if (!ours)
+		return real(fd, request, arg);
+	if (_IOC_NR(request) == HSAQ_KFD_NR_UPDATE_QUEUE)
+		return do_update(fd, request, arg, real);
+	result = real(fd, request, arg);
+	after = errno;
+	if (result >= 0)
+		saw(request, arg);
+	errno = after;
+	return result;
 }

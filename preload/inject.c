@@ -28,10 +28,6 @@
 #include "runtime/class.h"
 #include "runtime/log.h"
 
-/* Type of the RM's ioctls (nv-ioctl-numbers.h: NV_IOCTL_MAGIC). */
-#define NV_IOCTL_TYPE 'F'
-
-typedef int (*ioctl_fn)(int fd, unsigned long request, void *arg);
 typedef int (*injection_fn)(void);
 
 const struct gp_layer *gp_layer_open(const struct gp_stub *stub)
@@ -159,7 +155,7 @@ static void seen(int fd, unsigned long request, void *arg, int result)
 /* Not variadic: both ABIs pass three arguments the same way. */
 static int hook(int fd, unsigned long request, void *arg)
 {
-	ioctl_fn orig = (ioctl_fn)atomic_load(&hooked);
+	gp_ioctl_fn orig = (gp_ioctl_fn)atomic_load(&hooked);
 	int result = orig(fd, request, arg);
 
 	seen(fd, request, arg, result);
@@ -168,21 +164,20 @@ static int hook(int fd, unsigned long request, void *arg)
 
 /* ---- LD_PRELOAD --------------------------------------------------------- */
 
-static void seen_amd(int fd, unsigned long request, void *arg, int result)
+static int kfd_ioctl(int fd, unsigned long request, void *arg, gp_ioctl_fn real)
 {
-	if (start_once_only() && !gp_engine_state())
-		gp_amd_track_ioctl(fd, request, arg, result);
+	if (!gp_amd_track_wants(request) || !start_once_only() || gp_engine_state())
+		return real(fd, request, arg);
+	return gp_amd_track_ioctl(fd, request, arg, real);
 }
 
 static void after_ioctl(int fd, unsigned long request, void *arg, int result)
 {
-	if (gp_amd_track_wants(request)) {
-		seen_amd(fd, request, arg, result);
-		/* The slot leads to hook(), which calls the stub's ioctl() and then tracks. */
-	} else if (_IOC_TYPE(request) == NV_IOCTL_TYPE && !atomic_load(&hooked)) {
-		start_cuda();
-		seen(fd, request, arg, result);
-	}
+	/* The slot leads to hook(), which calls the stub's ioctl() and then tracks. */
+	if (atomic_load(&hooked))
+		return;
+	start_cuda();
+	seen(fd, request, arg, result);
 }
 
 /* ---- CUDA_INJECTION64_PATH ---------------------------------------------- */
@@ -247,6 +242,7 @@ const struct gp_layer *gp_layer_open(const struct gp_stub *stub)
 		.after_ioctl = after_ioctl,
 		.answer = gp_calls_answer,
 		.inject = inject,
+		.kfd_ioctl = kfd_ioctl,
 	};
 
 	if (stub->abi != GP_LAYER_ABI || stub->calls != GP_CALL_IDS)

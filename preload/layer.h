@@ -10,9 +10,12 @@
 
 #include "preload/driver_calls.h"
 
-#define GP_LAYER_ABI 1u
+#define GP_LAYER_ABI 2u
 #define GP_LAYER_FILE "libgpreempt-layer.so"
 #define GP_LAYER_SYMBOL "gp_layer_open"
+
+/** ioctl(). Not variadic: the ABIs pass three arguments the same way. */
+typedef int (*gp_ioctl_fn)(int fd, unsigned long request, void *arg);
 
 /** Functions of the stub. */
 struct gp_stub {
@@ -31,8 +34,10 @@ struct gp_stub {
 struct gp_layer {
 	/** What the app gets for the call @id, for which the driver answered @found. */
 	void *(*answer)(unsigned int id, void *found);
-	/** After ioctl() returned @result. May change errno. */
+	/** After ioctl() of type 'F' returned @result. May change errno. */
 	void (*after_ioctl)(int fd, unsigned long request, void *arg, int result);
+	/** ioctl() of type 'K', by the real one. errno is that one's. */
+	int (*kfd_ioctl)(int fd, unsigned long request, void *arg, gp_ioctl_fn real);
 	/** InitializeInjection(). */
 	int (*inject)(void);
 };

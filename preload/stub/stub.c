@@ -167,7 +167,6 @@ typedef void *(*dlsym_fn)(void *handle, const char *symbol);
 typedef void *(*dlvsym_fn)(void *handle, const char *symbol, const char *version);
 typedef void *(*dlopen_fn)(const char *path, int flags);
 typedef char *(*dlerror_fn)(void);
-typedef int (*ioctl_fn)(int fd, unsigned long request, void *arg);
 
 static _Atomic(void *) libc_dlsym, libc_dlvsym, libc_dlopen, libc_dlerror;
 static _Atomic(void *) next_dlsym, next_dlvsym, next_ioctl;
@@ -402,24 +401,45 @@ void *gp_stub_bind(unsigned int id)
 
 /* ---- ioctl, injection ------------------------------------------------------------ */
 
-/* The types of the RM's and the KFD's calls. */
-static bool is_gpu_call(unsigned long request)
+static int real_ioctl(int fd, unsigned long request, void *arg)
 {
-	return IOCTL_TYPE(request) == 'F' || IOCTL_TYPE(request) == 'K';
+	gp_ioctl_fn next = (gp_ioctl_fn)next_function(&next_ioctl, "ioctl");
+
+	if (next)
+		return next(fd, request, arg);
+	return syscall ? (int)syscall(GP_STUB_SYS_IOCTL, fd, request, arg) : -1;
 }
 
-/* Not variadic: the ABIs pass three arguments the same way. */
+/* Loading it must not change the program's errno. */
+static const struct gp_layer *get_layer_quietly(void)
+{
+	const int saved = __errno_location ? *__errno_location() : 0;
+	const struct gp_layer *layer = get_layer();
+
+	if (__errno_location)
+		*__errno_location() = saved;
+	return layer;
+}
+
+/* The layer comes around the KFD's calls: some of them it changes. */
+static int kfd_ioctl(int fd, unsigned long request, void *arg)
+{
+	const struct gp_layer *layer = get_layer_quietly();
+
+	return layer ? layer->kfd_ioctl(fd, request, arg, real_ioctl) :
+		       real_ioctl(fd, request, arg);
+}
+
+/* 'K' and 'F': the types of the KFD's and the RM's calls. */
 int ioctl(int fd, unsigned long request, void *arg)
 {
-	ioctl_fn next = (ioctl_fn)next_function(&next_ioctl, "ioctl");
 	const struct gp_layer *layer;
 	int result, saved;
 
-	if (next)
-		result = next(fd, request, arg);
-	else
-		result = syscall ? (int)syscall(GP_STUB_SYS_IOCTL, fd, request, arg) : -1;
-	if (!is_gpu_call(request))
+	if (IOCTL_TYPE(request) == 'K')
+		return kfd_ioctl(fd, request, arg);
+	result = real_ioctl(fd, request, arg);
+	if (IOCTL_TYPE(request) != 'F')
 		return result;
 	saved = __errno_location ? *__errno_location() : 0;
 	layer = get_layer();

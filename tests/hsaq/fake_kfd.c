@@ -42,6 +42,7 @@ struct cls {
 struct queue {
 	bool there;
 	uint32_t gpu_id, type, percentage, priority, state;
+	unsigned int updated;
 	struct cls cls;
 	uint64_t since_ns, loaded_ns, loads, saves;
 };
@@ -74,6 +75,7 @@ static struct {
 	struct hold hold[HOLDS];
 	uint32_t last_hold;
 	uint64_t seq, expired;
+	unsigned int updates;
 	unsigned int calls[CALLS];
 	unsigned int fail_nr, fail_skip;
 	int fail_err;
@@ -621,6 +623,7 @@ static int do_update(const struct hsaq_kfd_update *u)
 	q = &p->queue[u->queue_id];
 	q->percentage = u->percentage;
 	q->priority = u->priority;
+	q->updated = ++k.updates;
 	return 0;
 }
 
@@ -1001,6 +1004,11 @@ void fake_queue_properties(pid_t pid, uint32_t queue_id, uint32_t *percentage, u
 
 	*percentage = q.percentage;
 	*priority = q.priority;
+}
+
+unsigned int fake_queue_updated(pid_t pid, uint32_t queue_id)
+{
+	return look(pid, queue_id).updated;
 }
 
 void fake_fail(unsigned int nr, unsigned int skip, int err)

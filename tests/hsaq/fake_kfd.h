@@ -67,6 +67,8 @@ void fake_queue_class(pid_t pid, uint32_t queue_id, uint32_t *cls, uint32_t *lev
 		      uint32_t *weight);
 /** As last set by UPDATE_QUEUE. */
 void fake_queue_properties(pid_t pid, uint32_t queue_id, uint32_t *percentage, uint32_t *priority);
+/** The number of its last UPDATE_QUEUE among all of them, from 1; 0: none. */
+unsigned int fake_queue_updated(pid_t pid, uint32_t queue_id);
 
 /** One coming call with number @nr fails with @err, after @skip others. */
 void fake_fail(unsigned int nr, unsigned int skip, int err);

@@ -90,10 +90,18 @@ static int teardown(void **state)
 
 static int app_ioctl(int fd, unsigned long request, void *arg)
 {
-	int r = fake_ioctl(fd, request, arg);
+	return gp_amd_track_ioctl(fd, request, arg, fake_ioctl);
+}
 
-	gp_amd_track_ioctl(fd, request, arg, r);
-	return r;
+/* A driver that does nothing. */
+static int succeed(int fd, unsigned long request, void *arg)
+{
+	return 0;
+}
+
+static int refuse(int fd, unsigned long request, void *arg)
+{
+	return -1;
 }
 
 static uint32_t create(unsigned long request, uint32_t type)
@@ -174,9 +182,10 @@ static void other_calls_are_not(void **state)
 	assert_false(gp_amd_track_wants(_IOWR('F', NR_CREATE, args)));
 	assert_false(gp_amd_track_wants(_IOWR('K', NR_HOLD, args)));
 	/* A file that is not the KFD's, a failed call, and a call with a short argument. */
-	gp_amd_track_ioctl(0, CREATE_1_17, &args, 0);
-	gp_amd_track_ioctl(kfd, CREATE_1_17, &args, -1);
-	gp_amd_track_ioctl(kfd, _IOWR('K', NR_CREATE, uint64_t), &args, 0);
+	assert_int_equal(gp_amd_track_ioctl(0, CREATE_1_17, &args, succeed), 0);
+	assert_int_equal(gp_amd_track_ioctl(kfd, CREATE_1_17, &args, refuse), -1);
+	assert_int_equal(gp_amd_track_ioctl(kfd, _IOWR('K', NR_CREATE, uint64_t), &args, succeed),
+			 0);
 	assert_int_equal(ready, before);
 }
 
@@ -412,7 +421,7 @@ static int forked(uint32_t id, size_t pipes)
 	if (fd < 0 || app_ioctl(fd, CREATE_1_17, &args))
 		return 1;
 	/* The driver's answer for the child's own queue of that number. */
-	gp_amd_track_ioctl(fd, DESTROY, &gone_args, 0);
+	(void)gp_amd_track_ioctl(fd, DESTROY, &gone_args, succeed);
 	if (ready != was_ready || gone != was_gone)
 		return 2;
 	if (gp_open(NULL, &h) != -ECHILD)

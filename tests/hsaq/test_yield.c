@@ -20,6 +20,8 @@
 #include "tests/hsaq/fake_kfd.h"
 
 #define MS 1000000ull
+#define NR_UPDATE 0x07
+#define DESTROY _IOWR('K', HSAQ_KFD_NR_DESTROY_QUEUE, struct hsaq_kfd_destroy)
 #define CREATE _IOWR('K', HSAQ_KFD_NR_CREATE_QUEUE, struct hsaq_kfd_create)
 
 /* One child, and two pipes for its steps: one letter each. */
@@ -106,6 +108,11 @@ static void group_ready(void *arg, struct gp_group *group)
 	gp_thread_start(true);
 }
 
+static void group_gone(void *arg, struct gp_group *group)
+{
+	gp_engine_group_gone(group);
+}
+
 static uint32_t create(void)
 {
 	struct hsaq_kfd_create args = {
@@ -117,14 +124,40 @@ static uint32_t create(void)
 		.priority = 7,
 	};
 
-	assert_int_equal(fake_ioctl(kfd, CREATE, &args), 0);
-	gp_amd_track_ioctl(kfd, CREATE, &args, 0);
+	assert_int_equal(gp_amd_track_ioctl(kfd, CREATE, &args, fake_ioctl), 0);
 	return args.queue_id;
+}
+
+/* As ROCr's Suspend, Resume and SetPriority. */
+static int app_update(uint32_t id, uint32_t percentage, uint32_t priority)
+{
+	struct hsaq_kfd_update args = {
+		.ring_base = 0x10000,
+		.queue_id = id,
+		.ring_bytes = 4096,
+		.percentage = percentage,
+		.priority = priority,
+	};
+	int r = gp_amd_track_ioctl(kfd, HSAQ_KFD_UPDATE_QUEUE, &args, fake_ioctl);
+
+	/* The application's own argument is as it was. */
+	assert_int_equal(args.percentage, percentage);
+	return r;
+}
+
+static void assert_is(uint32_t id, uint32_t percentage, uint32_t priority)
+{
+	uint32_t is, p;
+
+	fake_queue_properties(getpid(), id, &is, &p);
+	assert_int_equal(is, percentage);
+	assert_int_equal(p, priority);
 }
 
 static int setup(void **state)
 {
-	static const struct gp_track_ops ops = { .group_ready = group_ready };
+	static const struct gp_track_ops ops = { .group_ready = group_ready,
+						 .group_gone = group_gone };
 	static const struct gp_engine_hooks hooks = {
 		.request.cls = { GP_CLASS_BE, 100 },
 		.tracks = true,
@@ -196,6 +229,18 @@ static bool comes_on(uint32_t id)
 	return !is_off(id);
 }
 
+/* The same, for a test that ends the segment with 'e'. */
+static void begin_segment(void)
+{
+	assert_true(off_in_segment(&lc[0], NULL));
+}
+
+static void end_segment(void)
+{
+	tell(&lc[0], 'e');
+	assert_true(comes_on(queue));
+}
+
 static uint32_t later;
 static bool was_off;
 
@@ -214,6 +259,136 @@ static void a_segment_is_yielded_to(void **state)
 	tell(&lc[0], 'e');
 	assert_true(comes_on(queue));
 	assert_true(comes_on(later));
+}
+
+static int updated;
+
+static void resume_queue(void)
+{
+	updated = app_update(queue, 100, 7);
+}
+
+static void set_priority(void)
+{
+	updated = app_update(queue, 100, 11);
+}
+
+static void suspend_queue(void)
+{
+	updated = app_update(queue, 0, 7);
+}
+
+static void update_in_vain(void)
+{
+	fake_fail(NR_UPDATE, 0, -EINVAL);
+	updated = app_update(queue, 50, 3);
+}
+
+/* The application's call comes while the queue is off for LC, and takes effect afterwards. */
+static void app_calls_in_a_hold(void **state)
+{
+	assert_true(off_in_segment(&lc[0], resume_queue));
+	assert_int_equal(updated, 0);
+	end_segment();
+	assert_is(queue, 100, 7);
+	assert_true(off_in_segment(&lc[0], set_priority));
+	assert_is(queue, 0, 11);
+	end_segment();
+	assert_is(queue, 100, 11);
+	assert_true(off_in_segment(&lc[0], update_in_vain));
+	assert_int_equal(updated, -EINVAL);
+	end_segment();
+	assert_is(queue, 100, 11);
+}
+
+/* What the application itself suspends stays so until it resumes it. */
+static void an_app_may_suspend(void **state)
+{
+	assert_true(off_in_segment(&lc[0], suspend_queue));
+	tell(&lc[0], 'e');
+	/* The other queue shows the end of the hold. */
+	assert_true(comes_on(later));
+	assert_is(queue, 0, 7);
+	begin_segment();
+	tell(&lc[0], 'e');
+	assert_int_equal(app_update(queue, 100, 7), 0);
+	assert_true(comes_on(queue));
+	assert_is(queue, 100, 7);
+}
+
+/* A child ends in the middle, with handlers of exit(), and has no part in it. */
+static void fork_and_exit(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		exit(0);
+	waitpid(pid, NULL, 0);
+}
+
+static void a_forked_child_changes_nothing(void **state)
+{
+	assert_true(off_in_segment(&lc[0], fork_and_exit));
+	end_segment();
+}
+
+/* A segment while the kernel has destroyed the queue, and the tracker does not know yet. */
+static int destroy_late(int fd, unsigned long request, void *arg)
+{
+	int r = fake_ioctl(fd, request, arg);
+
+	begin_segment();
+	end_segment();
+	return r;
+}
+
+static void a_queue_that_is_gone_is_no_failure(void **state)
+{
+	struct hsaq_kfd_destroy args = { .queue_id = later };
+
+	assert_int_equal(gp_amd_track_ioctl(kfd, DESTROY, &args, destroy_late), 0);
+}
+
+static void a_resume_is_repeated(void **state)
+{
+	begin_segment();
+	fake_fail(NR_UPDATE, 0, -EIO);
+	end_segment();
+}
+
+/* The indices of two queues: of the second, one packet waits. */
+static struct {
+	uint64_t w, r;
+} idle, busy = { .w = 1 };
+
+static uint32_t create_with(uint64_t *w, uint64_t *r)
+{
+	struct hsaq_kfd_create args = {
+		.ring_base = 0x10000,
+		.ring_bytes = 4096,
+		.write_pointer = (uintptr_t)w,
+		.read_pointer = (uintptr_t)r,
+		.gpu_id = FAKE_GPU,
+		.type = HSAQ_KFD_QUEUE_COMPUTE,
+		.percentage = 100,
+		.priority = 7,
+	};
+
+	assert_int_equal(gp_amd_track_ioctl(kfd, CREATE, &args, fake_ioctl), 0);
+	return args.queue_id;
+}
+
+static void busy_queues_go_first(void **state)
+{
+	uint32_t before = create_with(&idle.w, &idle.r), full = create_with(&busy.w, &busy.r);
+	uint32_t after = create_with(&idle.w, &idle.r);
+
+	begin_segment();
+	assert_true(is_off(full) && is_off(before) && is_off(after));
+	assert_true(fake_queue_updated(getpid(), full) < fake_queue_updated(getpid(), queue));
+	assert_true(fake_queue_updated(getpid(), full) < fake_queue_updated(getpid(), before));
+	assert_true(fake_queue_updated(getpid(), full) < fake_queue_updated(getpid(), after));
+	end_segment();
 }
 
 static void another_begins_and_ends(void)
@@ -268,8 +443,16 @@ static void who_is_as_urgent_stays(void **state)
 static int run_on(enum fake_kernel which, const char *name)
 {
 	const struct CMUnitTest yield[] = {
-		cmocka_unit_test(a_segment_is_yielded_to), cmocka_unit_test(two_may_ask),
-		cmocka_unit_test(who_is_killed_lets_go),   cmocka_unit_test(the_limit_ends_it),
+		cmocka_unit_test(a_segment_is_yielded_to),
+		cmocka_unit_test(app_calls_in_a_hold),
+		cmocka_unit_test(an_app_may_suspend),
+		cmocka_unit_test(a_forked_child_changes_nothing),
+		cmocka_unit_test(a_queue_that_is_gone_is_no_failure),
+		cmocka_unit_test(a_resume_is_repeated),
+		cmocka_unit_test(busy_queues_go_first),
+		cmocka_unit_test(two_may_ask),
+		cmocka_unit_test(who_is_killed_lets_go),
+		cmocka_unit_test(the_limit_ends_it),
 		cmocka_unit_test(who_is_as_urgent_stays),
 	};
 
