@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,15 +139,75 @@ static void check_grant(const struct hsaq *h)
 			     "administrator give it a group (chgrp, chmod 660, or a udev rule)");
 }
 
-/* Prints the abilities of each device's driver. @arg: the struct hsaq. */
-static int check_mode(const struct hsaq_device_info *info, void *arg)
+/* The processes that one switch of a BE process disturbs (docs/amd.md). */
+static const char *disturbed(const struct hsaq_device_info *info)
 {
-	struct hsaq *h = arg;
+	switch (info->scheduler) {
+	case HSAQ_SCHEDULER_HWS:
+		return "all processes on this card, because the driver unmaps all their queues for "
+		       "each queue of it";
+	case HSAQ_SCHEDULER_MES:
+	case HSAQ_SCHEDULER_NO_HWS:
+		return "no other process";
+	}
+	return "unknown";
+}
+
+static void report_card(const struct hsaq_device_info *info)
+{
+	static const char *const scheduler[] = {
+		[HSAQ_SCHEDULER_HWS] = "HWS (firmware)",
+		[HSAQ_SCHEDULER_MES] = "MES (firmware)",
+		[HSAQ_SCHEDULER_NO_HWS] = "NO_HWS (the driver)",
+	};
+	const uint32_t gfx = info->gfx_version;
+	struct utsname kernel;
+
+	uname(&kernel);
+	report(info->cwsr ? OK : WARN, "device %u: %s gfx%u%x%x, Linux %s, scheduler %s, CWSR %s",
+	       info->gpu_id, info->name, gfx / 10000, gfx / 100 % 100, gfx % 100, kernel.release,
+	       scheduler[info->scheduler],
+	       info->cwsr > 0 ? "on" :
+	       info->cwsr     ? "unknown" :
+				"off");
+}
+
+/* The ways to preempt. Return: there is one. */
+static bool report_routes(const struct hsaq_device_info *info, enum hsaq_mode mode)
+{
+	char why[GP_WHY_LEN];
+
+	if (mode == HSAQ_MODE_SCHED) {
+		report(OK,
+		       "device %u: routes: classes and holds of the driver; for run, attach, "
+		       "set and gpreemptd",
+		       info->gpu_id);
+		return true;
+	}
+	if (!hsaq_can_unload_own(info, why, sizeof(why))) {
+		report(MISSING, "device %u: routes: none: %s", info->gpu_id, why);
+		return false;
+	}
+	report(OK, "device %u: routes: own queues, for run alone; a switch disturbs %s",
+	       info->gpu_id, disturbed(info));
+	return true;
+}
+
+struct amd {
+	struct hsaq *h;
+	bool works; /* a device has a way to preempt */
+};
+
+static int check_card(const struct hsaq_device_info *info, void *arg)
+{
+	struct amd *amd = arg;
+	const enum hsaq_mode mode = hsaq_device_mode(amd->h, info->gpu_id);
 	char line[GP_WHY_LEN] = "";
 
-	hsaq_device_mode_line(h, info->gpu_id, line, sizeof(line));
-	report(hsaq_device_mode(h, info->gpu_id) == HSAQ_MODE_SCHED ? OK : WARN, "device %u: %s",
-	       info->gpu_id, line);
+	report_card(info);
+	hsaq_device_mode_line(amd->h, info->gpu_id, line, sizeof(line));
+	report(mode == HSAQ_MODE_SCHED ? OK : WARN, "device %u: %s", info->gpu_id, line);
+	amd->works |= report_routes(info, mode);
 	return 0;
 }
 
@@ -157,21 +218,22 @@ static bool check_amd(struct gp_devices *devices)
 	const struct hsaq_open_opts opts = { .size = sizeof(opts),
 					     .why = line,
 					     .why_len = sizeof(line) };
-	struct hsaq *h;
+	struct amd amd = { 0 };
+	int err = hsaq_open(&opts, &amd.h);
 
-	if (access("/sys/class/kfd", F_OK) && access("/dev/kfd", F_OK)) {
+	if (err == -ENOENT && access("/sys/class/kfd", F_OK)) {
 		report(WARN, "AMD's KFD: not loaded");
 		return false;
 	}
-	if (hsaq_open(&opts, &h)) {
+	if (err) {
 		report(MISSING, "%s", line);
 		return false;
 	}
-	hsaq_devices(h, check_mode, h);
-	if (hsaq_mode(h) == HSAQ_MODE_SCHED)
-		check_grant(h);
-	hsaq_close(h);
-	return check_devices("amd", devices);
+	hsaq_devices(amd.h, check_card, &amd);
+	if (hsaq_mode(amd.h) == HSAQ_MODE_SCHED)
+		check_grant(amd.h);
+	hsaq_close(amd.h);
+	return check_devices("amd", devices) && amd.works;
 }
 
 static void check_slot(struct gp_device *dev)
@@ -461,7 +523,7 @@ int gp_verb_doctor(int argc, char **argv)
 	GP_DEVICES struct gp_devices real = { 0 }, soft = { 0 }, amd = { 0 };
 	const char *program = NULL;
 	char dir[PATH_MAX];
-	bool works;
+	bool works, amd_works;
 	int err = gp_args(&argp, argc, argv, &program);
 
 	if (err)
@@ -473,7 +535,8 @@ int gp_verb_doctor(int argc, char **argv)
 		check_profiling_param();
 		check_mps();
 	}
-	works |= check_amd(&amd);
+	amd_works = check_amd(&amd);
+	works |= amd_works;
 	works |= check_softgpu(&soft);
 	for (size_t i = 0; i < real.count; i++) {
 		check_slot(real.dev[i]);
@@ -494,7 +557,7 @@ int gp_verb_doctor(int argc, char **argv)
 		works = false;
 	printf("\n%s\n", !works ? "gpreempt run does not work here yet: see \"missing\" "
 				  "above" :
-			 real.count || amd.count ? "gpreempt run --class=lc|be -- CMD works here" :
+			 real.count || amd_works ? "gpreempt run --class=lc|be -- CMD works here" :
 						   "gpreempt run --class=lc|be --device soft0 -- "
 						   "CMD works here, on the software GPU");
 	return works ? 0 : 1;

@@ -143,8 +143,38 @@ static int check_hold(const char *verb, struct gp_device *dev)
 		       dev->id.name);
 }
 
+/* Without a way to preempt, a class would have no effect. */
+static int check_route(const char *verb, struct gp_device *dev)
+{
+	struct gp_hal_caps caps;
+	char why[GP_WHY_LEN] = "";
+
+	if (!is_amd(dev) || dev->ops->caps(dev, &caps) ||
+	    caps.caps & (GP_CAP_HOLD | GP_CAP_SUSPEND_OWN))
+		return 0;
+	dev->ops->explain(-EOPNOTSUPP, why, sizeof(why));
+	return gp_fail("%s: %s: no class has an effect here: %s", verb, dev->id.name, why);
+}
+
+/* Does a process on @dev give way by suspending its own queues, one call each? */
+static bool suspends_own(struct gp_device *dev)
+{
+	struct gp_hal_caps caps;
+
+	return is_amd(dev) && !dev->ops->caps(dev, &caps) && caps.caps & GP_CAP_SUSPEND_OWN &&
+	       !(caps.caps & GP_CAP_HOLD);
+}
+
+/* HIP's streams share so many queues. Two, as a kernel of one may wait for the other's. */
+static int set_queues(const char *class_text, struct gp_device *dev)
+{
+	if (strncmp(class_text, "be", 2) || !suspends_own(dev))
+		return 0;
+	return setenv("GPU_MAX_HW_QUEUES", "2", 0) ? -errno : 0;
+}
+
 static int set_environment(const char *verb, const char *class_text, const char *device,
-			   const struct gp_device *dev, const char *cmd)
+			   struct gp_device *dev, const char *cmd)
 {
 	const bool amd = may_use_amd(dev, device);
 	char libdir[PATH_MAX];
@@ -169,6 +199,8 @@ static int set_environment(const char *verb, const char *class_text, const char 
 		err = set_injection(libdir);
 	if (!err)
 		err = set_daemon();
+	if (!err)
+		err = set_queues(class_text, dev);
 	if (!err && setenv("GPREEMPT_CLASS", class_text, 1))
 		err = -errno;
 	return err ? gp_fail("%s: cannot set the environment: %s", verb, strerror(-err)) : 0;
@@ -189,6 +221,8 @@ int gp_launch_prepare(const char *verb, const char *class_text, const char *devi
 	if (err)
 		return gp_fail("%s: %s", verb, why[0] ? why : strerror(-err));
 	err = check_hold(verb, dev);
+	if (!err && class_text)
+		err = check_route(verb, dev);
 	if (!err)
 		err = set_environment(verb, class_text, device, dev, cmd);
 	gp_device_close(dev);

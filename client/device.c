@@ -49,6 +49,19 @@ static void first_class(struct gp_client_device *dev)
 	dev->cls = (struct gp_class_value){ GP_CLASS_NONE, 0 };
 }
 
+/* As on an AMD card that cannot save waves: the process runs on, as without a class. */
+static void warn_no_way(struct gp_client_device *dev)
+{
+	const uint32_t ways = GP_CAP_SLICES | GP_CAP_CLASS | GP_CAP_HOLD | GP_CAP_SUSPEND |
+			      GP_CAP_SUSPEND_OWN;
+	char why[256] = "";
+
+	if (dev->cls.cls == GP_CLASS_NONE || dev->caps.caps & ways)
+		return;
+	dev->ops.explain(-EOPNOTSUPP, why, sizeof(why));
+	gp_log(GP_LOG_WARN, "%s: no class has an effect here: %s", dev->hal->id.name, why);
+}
+
 /* The core's instance for @dev. */
 static int runtime_create(struct gp_client_device *dev)
 {
@@ -78,6 +91,7 @@ static void join(struct gp_client_device *dev)
 		dev->asked = gp_engine_hooks()->request;
 	dev->cls = dev->asked.cls;
 	first_class(dev);
+	warn_no_way(dev);
 	ev.spec = gp_client_device_spec(&dev->cls);
 	gp_client_device_event_locked(dev, &ev);
 }

@@ -214,6 +214,19 @@ HSAQ_API int hsaq_has_grant(const struct hsaq *h);
 #define HSAQ_NAME_LEN 64
 
 /**
+ * enum hsaq_scheduler - The part that puts queues onto the hardware.
+ * @HSAQ_SCHEDULER_HWS: the command processor's firmware (gfx9, gfx10). To switch one
+ *	queue, the driver unmaps all compute queues of the device
+ * @HSAQ_SCHEDULER_MES: the MES firmware (gfx11 and later)
+ * @HSAQ_SCHEDULER_NO_HWS: the driver (amdgpu.sched_policy=2)
+ */
+enum hsaq_scheduler {
+	HSAQ_SCHEDULER_HWS = 1,
+	HSAQ_SCHEDULER_MES = 2,
+	HSAQ_SCHEDULER_NO_HWS = 3,
+};
+
+/**
  * struct hsaq_device_info - A device, from the topology in sysfs.
  * @size: number of valid bytes
  * @gpu_id: names the device in all calls
@@ -228,6 +241,9 @@ HSAQ_API int hsaq_has_grant(const struct hsaq *h);
  * @num_xcc: compute dies; 0: this kernel does not report them
  * @cwsr_bytes: save area of one queue on each compute die, bytes; 0: this kernel
  *	does not report it
+ * @scheduler: enum hsaq_scheduler
+ * @cwsr: 1: running waves can be saved; 0: not, by amdgpu.cwsr_enable or the card;
+ *	-1: unknown
  * @name: the driver's name of the device, NUL-terminated
  */
 struct hsaq_device_info {
@@ -245,6 +261,8 @@ struct hsaq_device_info {
 	uint32_t cp_queues;
 	uint32_t num_xcc;
 	uint64_t cwsr_bytes;
+	uint32_t scheduler;
+	int32_t cwsr;
 	char name[HSAQ_NAME_LEN];
 };
 
@@ -511,6 +529,21 @@ struct hsaq_ring {
 	uint32_t priority;
 	uint32_t type;
 };
+
+/**
+ * hsaq_can_unload_own() - Ask whether own queues can be unloaded in mid-wave.
+ * @info: the device, from hsaq_devices()
+ * @why: receives, if not, the reason in one line; may be NULL
+ * @len: size of @why, bytes
+ *
+ * Without CWSR hsaq_unload() refuses own queues, too. It does not refuse them where
+ * only the firmware may fail: that is for the caller to decide.
+ *
+ * Context: Any thread; not signal-safe. Does not block.
+ * Return: 1: yes; 0: no.
+ * Since: 0.1.0
+ */
+HSAQ_API int hsaq_can_unload_own(const struct hsaq_device_info *info, char *why, size_t len);
 
 /**
  * hsaq_queue_adopt() - Register a queue that this process created or changed.

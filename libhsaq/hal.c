@@ -117,7 +117,7 @@ static void identify(const struct hsaq_device_info *info, struct gp_device_id *i
 	uint32_t gfx = info->gfx_version;
 
 	memset(id, 0, sizeof(*id));
-	snprintf(id->name, sizeof(id->name), "AMD %.40s%sgfx%x%x%x", info->name,
+	snprintf(id->name, sizeof(id->name), "AMD %.40s%sgfx%u%x%x", info->name,
 		 info->name[0] ? " " : "", gfx / 10000, gfx / 100 % 100, gfx % 100);
 	make_uuid(info, id->uuid);
 	id->pci_domain = info->pci_domain;
@@ -147,6 +147,19 @@ static int amd_probe(struct gp_device_list *list)
 	return r;
 }
 
+struct why {
+	char *text;
+	size_t len;
+};
+
+/* Of the first device without a way to preempt. */
+static int explain_route(const struct hsaq_device_info *info, void *arg)
+{
+	struct why *w = arg;
+
+	return !hsaq_can_unload_own(info, w->text, w->len);
+}
+
 static void amd_explain(int err, char *why, size_t why_len)
 {
 	const struct hsaq_open_opts opts = {
@@ -154,8 +167,13 @@ static void amd_explain(int err, char *why, size_t why_len)
 		.why = why,
 		.why_len = why_len,
 	};
+	struct why route = { why, why_len };
 	struct hsaq *h;
 
+	if (err == -EOPNOTSUPP) {
+		(void)hsaq_sysfs_devices(hsaq_io_current(), explain_route, &route);
+		return;
+	}
 	/* An attempt to open gives the best explanation. */
 	if (!hsaq_open(&opts, &h)) {
 		if (err == -ENODEV)
@@ -185,8 +203,10 @@ static int is_wanted(const struct hsaq_device_info *info, void *arg)
 	return 1;
 }
 
-static uint32_t find_caps(const struct gp_amd_device *d)
+static uint32_t find_caps(const struct gp_amd_device *d, const struct hsaq_device_info *info)
 {
+	const uint32_t own = hsaq_can_unload_own(info, NULL, 0) ? GP_CAP_SUSPEND_OWN : 0;
+
 	switch (hsaq_device_mode(d->h, d->gpu_id)) {
 	case HSAQ_MODE_SCHED:
 		return GP_CAP_ATTACH | GP_CAP_BUSY | GP_CAP_CLASS | GP_CAP_HOLD |
@@ -194,7 +214,7 @@ static uint32_t find_caps(const struct gp_amd_device *d)
 		       (hsaq_unloads_others(d->h, d->gpu_id) ? GP_CAP_SUSPEND : 0);
 	case HSAQ_MODE_NO_HWS:
 	case HSAQ_MODE_HWS:
-		return GP_CAP_ATTACH | GP_CAP_BUSY | GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN;
+		return GP_CAP_ATTACH | GP_CAP_BUSY | GP_CAP_HOLD_OUTSIDE | own;
 	}
 	return 0;
 }
@@ -243,7 +263,7 @@ static int device_new(const struct wanted *w, struct gp_device **dev)
 	d->gpu_id = w->info.gpu_id;
 	d->slots = w->info.cp_queues;
 	atomic_init(&d->hold_level, HSAQ_LEVEL_MAX);
-	d->caps = find_caps(d);
+	d->caps = find_caps(d, &w->info);
 	if (!hsaq_device_state(d->h, d->gpu_id, &state)) {
 		d->slots = state.slots;
 		d->max_hold_ns = state.max_hold_ns;

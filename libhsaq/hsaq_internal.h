@@ -17,7 +17,9 @@
 #define HSAQ_DEV_KFD "/dev/kfd"
 #define HSAQ_DEV_SCHED "/dev/kfd_sched"
 #define HSAQ_SYSFS "/sys/class/kfd/kfd"
-#define HSAQ_SYSFS_POLICY "/sys/module/amdgpu/parameters/sched_policy"
+#define HSAQ_SYSFS_PARAM "/sys/module/amdgpu/parameters/"
+#define HSAQ_SYSFS_POLICY HSAQ_SYSFS_PARAM "sched_policy"
+#define HSAQ_POLICY_NO_HWS 2
 
 /**
  * struct hsaq_io - access to the kernel; tests replace it.
@@ -67,6 +69,7 @@ struct hsaq_off {
 struct hsaq_known {
 	uint32_t gpu_id;
 	enum hsaq_mode mode;
+	bool saves; /* own queues can be unloaded in mid-wave: it has CWSR */
 };
 
 struct hsaq {
@@ -99,6 +102,10 @@ int hsaq_sysfs_processes(const struct hsaq_io *io, hsaq_process_fn fn, void *arg
 int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid, hsaq_queue_fn fn,
 		      void *arg);
 
+/* route.c */
+/** Fills in @info->scheduler and @info->cwsr, by @info->gfx_version and the module's options. */
+void hsaq_route_read(const struct hsaq_io *io, struct hsaq_device_info *info);
+
 /* own_queues.c */
 /** Loads all unloaded queues, and forgets all queues. */
 void hsaq_own_free(struct hsaq *h);
@@ -118,6 +125,8 @@ int hsaq_own_update(struct hsaq *h, struct hsaq_kfd_update *args, int (*call)(vo
 void hsaq_off_free(struct hsaq *h);
 /* For the backend: */
 /** Can queues of other processes be unloaded here? */
+/** Has the device CWSR, as far as known? Else its queues cannot be unloaded by their owner. */
+bool hsaq_saves(const struct hsaq *h, uint32_t gpu_id);
 bool hsaq_unloads_others(struct hsaq *h, uint32_t gpu_id);
 /** Did @h unload exactly this queue (or this process)? */
 bool hsaq_is_unloaded(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id);

@@ -12,7 +12,6 @@
 #include "libhsaq/hsaq_internal.h"
 #include "libhsaq/kfd_abi.h"
 
-#define POLICY_NO_HWS 2
 #define GRANT_ENV "GPREEMPT_GRANT_FD"
 
 const char *hsaq_version(void)
@@ -56,7 +55,7 @@ static bool policy_is_no_hws(const struct hsaq_io *io)
 {
 	uint64_t policy;
 
-	return !hsaq_sysfs_u64(io, HSAQ_SYSFS_POLICY, &policy) && policy == POLICY_NO_HWS;
+	return !hsaq_sysfs_u64(io, HSAQ_SYSFS_POLICY, &policy) && policy == HSAQ_POLICY_NO_HWS;
 }
 
 static int add_known(const struct hsaq_device_info *info, void *arg)
@@ -73,6 +72,7 @@ static int add_known(const struct hsaq_device_info *info, void *arg)
 	known[h->num_known++] = (struct hsaq_known){
 		info->gpu_id,
 		!r ? HSAQ_MODE_SCHED : HSAQ_MODE_HWS,
+		info->cwsr != 0,
 	};
 	return 0;
 }
@@ -106,6 +106,14 @@ enum hsaq_mode hsaq_device_mode(const struct hsaq *h, uint32_t gpu_id)
 	return h->mode;
 }
 
+bool hsaq_saves(const struct hsaq *h, uint32_t gpu_id)
+{
+	for (size_t i = 0; i < h->num_known; i++)
+		if (h->known[i].gpu_id == gpu_id)
+			return h->known[i].saves;
+	return true;
+}
+
 void hsaq_abi(const struct hsaq *h, uint32_t *major, uint32_t *minor)
 {
 	*major = h->major;
@@ -125,6 +133,8 @@ void hsaq_mode_line(const struct hsaq *h, char *buf, size_t len)
 void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf, size_t len)
 {
 	enum hsaq_mode mode = hsaq_device_mode(h, gpu_id);
+	const char *own = hsaq_saves(h, gpu_id) ? "a process unloads and loads its own queues" :
+						  "without CWSR, no queue can be unloaded";
 	char abi[32];
 
 	snprintf(abi, sizeof(abi), "KFD %u.%u", h->major, h->minor);
@@ -138,25 +148,21 @@ void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf, siz
 					    "only lower its class");
 	else if (mode == HSAQ_MODE_NO_HWS)
 		snprintf(buf, len,
-			 "%s, stock, no HWS: a process unloads and loads its own "
-			 "queues; classes and holds need the patched driver",
-			 abi);
+			 "%s, stock, no HWS: %s; classes and holds need the patched driver", abi,
+			 own);
 	else if (h->mode == HSAQ_MODE_SCHED)
-		snprintf(buf, len,
-			 "%s, patched, but this card's firmware always schedules: a process "
-			 "unloads and loads its own queues",
-			 abi);
+		snprintf(buf, len, "%s, patched, but this card's firmware always schedules: %s",
+			 abi, own);
 	else if (h->patched)
 		snprintf(buf, len,
-			 "%s, patched, but the firmware schedules: a process unloads and loads its "
-			 "own queues; boot with amdgpu.sched_policy=2 for classes and holds",
-			 abi);
+			 "%s, patched, but the firmware schedules: %s; boot with "
+			 "amdgpu.sched_policy=2 for classes and holds",
+			 abi, own);
 	else
 		snprintf(buf, len,
-			 "%s, stock, firmware scheduling: a process unloads and loads its own "
-			 "queues; classes and holds need the patched driver and "
-			 "amdgpu.sched_policy=2",
-			 abi);
+			 "%s, stock, firmware scheduling: %s; classes and holds need the patched "
+			 "driver and amdgpu.sched_policy=2",
+			 abi, own);
 }
 
 /* ---- grants -------------------------------------------------------------------- */

@@ -343,7 +343,7 @@ int hsaq_unload(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id,
 	r = -EOPNOTSUPP;
 	if (hsaq_device_mode(h, gpu_id) == HSAQ_MODE_SCHED)
 		r = unload_by_hold(h, gpu_id, is_self(h, pid) ? 0 : pid, queue_id, limit_ns);
-	if (r == -EOPNOTSUPP && is_self(h, pid))
+	if (r == -EOPNOTSUPP && is_self(h, pid) && hsaq_saves(h, gpu_id))
 		r = hsaq_own_unload(h, gpu_id, queue_id);
 	return r;
 }

@@ -93,6 +93,7 @@ static int read_node(const struct hsaq_io *io, uint32_t node, struct hsaq_device
 		.num_xcc = (uint32_t)property(text, "num_xcc"),
 		.cwsr_bytes = property(text, "cwsr_size"),
 	};
+	hsaq_route_read(io, info);
 	read_name(io, node, info->name, sizeof(info->name));
 	return 0;
 }

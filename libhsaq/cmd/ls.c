@@ -76,7 +76,7 @@ static int print_device(const struct hsaq_device_info *info, void *arg)
 		if (state.holders && state.hold_level <= HSAQ_LEVEL_MAX)
 			snprintf(hold, sizeof(hold), "lc:%u", state.hold_level);
 	}
-	printf("%8u  %04x:%02x:%02x.%x  GPU-%016llx  gfx%x%x%x  %7s  %5s  %s\n", info->gpu_id,
+	printf("%8u  %04x:%02x:%02x.%x  GPU-%016llx  gfx%u%x%x  %7s  %5s  %s\n", info->gpu_id,
 	       info->pci_domain, info->pci_bus, info->pci_dev, info->pci_fn,
 	       (unsigned long long)info->unique_id, info->gfx_version / 10000,
 	       info->gfx_version / 100 % 100, info->gfx_version % 100, slots, hold,

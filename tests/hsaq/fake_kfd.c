@@ -194,11 +194,11 @@ static void put_node(uint32_t node, uint32_t gpu_id, uint32_t slots)
 	put(path, "%s\n", gpu_id ? "vega20" : "");
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/topology/nodes/%u/properties", node);
 	put(path,
-	    "cpu_cores_count %u\nsimd_count %u\ngfx_target_version 90006\n"
+	    "cpu_cores_count %u\nsimd_count %u\ngfx_target_version %u\n"
 	    "vendor_id 4098\ndevice_id 26273\nlocation_id %u\ndomain 1\n"
 	    "drm_render_minor %u\nnum_cp_queues %u\nunique_id %llu\nnum_xcc 1\n",
-	    gpu_id ? 0 : 8, gpu_id ? 240 : 0, 0x3b00u + node * 0x100, 127 + node, slots,
-	    (unsigned long long)FAKE_UNIQUE_ID + node - 1);
+	    gpu_id ? 0 : 8, gpu_id ? 240 : 0, gpu_id ? k.config.gfx : 0, 0x3b00u + node * 0x100,
+	    127 + node, slots, (unsigned long long)FAKE_UNIQUE_ID + node - 1);
 }
 
 static void put_queue(pid_t pid, uint32_t id, const struct queue *q)
@@ -891,11 +891,15 @@ void fake_kfd_start(const struct fake_config *config)
 		k.config.major = 1;
 		k.config.minor = is_patched() ? 18 : 17;
 	}
+	if (!k.config.gfx)
+		k.config.gfx = 90006;
 	if (!k.config.no_kfd) {
 		put_node(0, 0, 0);
 		put_node(1, FAKE_GPU, k.config.slots);
 		put_node(2, FAKE_GPU2, k.config.slots);
 		put(HSAQ_SYSFS_POLICY, "%d\n", no_hws() ? 2 : 0);
+		put(HSAQ_SYSFS_PARAM "cwsr_enable", "%d\n", !k.config.cwsr_off);
+		put(HSAQ_SYSFS_PARAM "mes", "%d\n", k.config.mes);
 	}
 	hsaq_io_set(&fake_io);
 }

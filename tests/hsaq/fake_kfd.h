@@ -31,6 +31,9 @@ enum fake_kernel {
  * @sched_node: errno of opening /dev/kfd_sched; 0: it opens
  * @no_only: without KFD_SCHED_HOLD_ONLY
  * @gpu2_hws: the second device's firmware schedules, for each @kernel
+ * @gfx: gfx_target_version of both devices; 0: 90006
+ * @cwsr_off: amdgpu.cwsr_enable=0
+ * @mes: amdgpu.mes=1
  * @pid_namespace: the PIDs in sysfs are of another PID namespace
  */
 struct fake_config {
@@ -42,6 +45,9 @@ struct fake_config {
 	int sched_node;
 	bool no_only;
 	bool gpu2_hws;
+	uint32_t gfx;
+	bool cwsr_off;
+	bool mes;
 	bool pid_namespace;
 };
 

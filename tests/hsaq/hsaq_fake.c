@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hsaq(1) over the fake KFD, for end-to-end tests. FAKE_HSAQ selects the kernel and the
- * user, FAKE_PID a process with two queues on its first device.
+ * hsaq(1) and gpreempt(1) over the fake KFD, for end-to-end tests. FAKE_HSAQ selects the
+ * kernel and the user, FAKE_PID a process with two queues on its first device.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +18,12 @@ static const struct place {
 	{ "patched-hws", { .kernel = FAKE_PATCHED_HWS } },
 	{ "stock", { .kernel = FAKE_STOCK } },
 	{ "stock-hws", { .kernel = FAKE_STOCK_HWS } },
+	{ "no-cwsr", { .kernel = FAKE_STOCK_HWS, .cwsr_off = true } },
+	{ "gfx7", { .kernel = FAKE_STOCK, .gfx = 70001 } },
+	{ "gfx10", { .kernel = FAKE_STOCK_HWS, .gfx = 100300 } },
+	{ "gfx10-mes", { .kernel = FAKE_STOCK_HWS, .gfx = 100300, .mes = true } },
+	{ "gfx11", { .kernel = FAKE_STOCK_HWS, .gfx = 110000 } },
+	{ "gfx11-no-hws", { .kernel = FAKE_STOCK, .gfx = 110000 } },
 	{ "no-kfd", { .no_kfd = -ENOENT } },
 	{ "closed", { .no_kfd = -EACCES } },
 	{ "old-abi", { .kernel = FAKE_STOCK, .minor = 9 } },

@@ -596,6 +596,69 @@ static void a_load_goes_on_past_a_failure(void **state)
 	end(h);
 }
 
+/* ---- routes ------------------------------------------------------------------ */
+
+static int first_device(const struct hsaq_device_info *info, void *arg)
+{
+	*(struct hsaq_device_info *)arg = *info;
+	return 1;
+}
+
+/* @word: of the reason; NULL: own queues can be unloaded. */
+static void check_route(const struct fake_config *config, enum hsaq_scheduler scheduler,
+			int32_t cwsr, const char *word)
+{
+	struct hsaq_device_info info = { 0 };
+	struct hsaq *h = start(config);
+	char why[256] = "", line[256];
+
+	assert_int_equal(hsaq_devices(h, first_device, &info), 1);
+	assert_int_equal(info.scheduler, scheduler);
+	assert_int_equal(info.cwsr, cwsr);
+	assert_int_equal(hsaq_can_unload_own(&info, why, sizeof(why)), !word);
+	assert_int_equal(hsaq_can_unload_own(&info, NULL, 0), !word);
+	assert_true(!!why[0] == !!word);
+	assert_true(!word || strstr(why, word));
+	/* The library itself refuses only a queue that would have to drain. */
+	assert_int_equal(hsaq_unload(h, FAKE_GPU, 0, adopt(h, HSAQ_QUEUE_COMPUTE), 0),
+			 cwsr ? 0 : -EOPNOTSUPP);
+	hsaq_device_mode_line(h, FAKE_GPU, line, sizeof(line));
+	assert_true(!!strstr(line, "without CWSR") == !cwsr);
+	end(h);
+}
+
+static void routes_depend_on_the_card(void **state)
+{
+	static const struct {
+		struct fake_config config;
+		enum hsaq_scheduler scheduler;
+		int32_t cwsr;
+		const char *word;
+	} card[] = {
+		{ { .kernel = FAKE_STOCK_HWS }, HSAQ_SCHEDULER_HWS, 1, NULL },
+		{ { .kernel = FAKE_STOCK }, HSAQ_SCHEDULER_NO_HWS, 1, NULL },
+		{ { .kernel = FAKE_STOCK_HWS, .gfx = 100300 }, HSAQ_SCHEDULER_HWS, 1, NULL },
+		{ { .kernel = FAKE_STOCK_HWS, .cwsr_off = true },
+		  HSAQ_SCHEDULER_HWS,
+		  0,
+		  "cwsr_enable=0" },
+		{ { .kernel = FAKE_STOCK_HWS, .gfx = 70001 }, HSAQ_SCHEDULER_NO_HWS, 0, "card" },
+		{ { .kernel = FAKE_STOCK_HWS, .gfx = 70000 }, HSAQ_SCHEDULER_HWS, 0, "card" },
+		{ { .kernel = FAKE_STOCK_HWS, .gfx = 80002 }, HSAQ_SCHEDULER_NO_HWS, 0, "card" },
+		{ { .kernel = FAKE_STOCK_HWS, .gfx = 110000 }, HSAQ_SCHEDULER_MES, 1, "MES" },
+		{ { .kernel = FAKE_STOCK, .gfx = 110000 }, HSAQ_SCHEDULER_NO_HWS, 1, "MES" },
+		{ { .kernel = FAKE_STOCK_HWS, .gfx = 120000 }, HSAQ_SCHEDULER_MES, 1, "MES" },
+		{ { .kernel = FAKE_STOCK_HWS, .gfx = 100300, .mes = true },
+		  HSAQ_SCHEDULER_MES,
+		  1,
+		  "MES" },
+		{ { .kernel = FAKE_STOCK_HWS, .mes = true }, HSAQ_SCHEDULER_HWS, 1, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(card) / sizeof(card[0]); i++)
+		check_route(&card[i].config, card[i].scheduler, card[i].cwsr, card[i].word);
+}
+
 /* ---- classes --------------------------------------------------------------------------- */
 
 static struct hsaq_class_opts class_of(int32_t pid, uint32_t cls, uint32_t value)
@@ -692,6 +755,7 @@ int main(void)
 		cmocka_unit_test(own_queues_go_off_in_any_kernel),
 		cmocka_unit_test(half_an_unload_is_undone),
 		cmocka_unit_test(a_load_goes_on_past_a_failure),
+		cmocka_unit_test(routes_depend_on_the_card),
 		cmocka_unit_test(classes_go_to_the_driver),
 		cmocka_unit_test(lowering_oneself_takes_no_right),
 		cmocka_unit_test(no_class_without_the_series),

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -30,7 +31,7 @@ struct lc {
 	int to, from;
 };
 
-static enum fake_kernel kernel;
+static struct fake_config config;
 static struct lc lc[2];
 static int kfd;
 static uint32_t queue;
@@ -68,7 +69,6 @@ static void step(int from, int to, struct gp_handle **h)
 
 static struct lc start_lc(void)
 {
-	const struct fake_config config = { .kernel = kernel };
 	struct gp_handle *h = NULL;
 	int down[2], up[2];
 	pid_t pid;
@@ -162,8 +162,6 @@ static int setup(void **state)
 		.request.cls = { GP_CLASS_BE, 100 },
 		.tracks = true,
 	};
-	const struct fake_config config = { .kernel = kernel };
-
 	lc[0] = start_lc();
 	lc[1] = start_lc();
 	fake_kfd_start(&config);
@@ -439,6 +437,36 @@ static void who_is_as_urgent_stays(void **state)
 	assert_int_equal(gp_client_device_set_class(dev[0], &be), 0);
 }
 
+static char warning[512];
+static unsigned int warnings;
+
+static void log_line(enum gp_log_level level, const char *line, void *arg)
+{
+	warnings += level == GP_LOG_WARN;
+	snprintf(warning, sizeof(warning), "%s", line);
+}
+
+/* Queues that would have to drain stay on, and the process runs as without a class. */
+static void without_cwsr_nothing_goes_off(void **state)
+{
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(warning, "no class has an effect here: amdgpu.cwsr_enable=0"));
+	tell(&lc[0], 'o');
+	tell(&lc[0], 'b');
+	assert_is(queue, 100, 7);
+	tell(&lc[0], 'e');
+	assert_int_equal(fake_calls(NR_UPDATE), 0);
+}
+
+static int run_without_cwsr(void)
+{
+	const struct CMUnitTest yield[] = { cmocka_unit_test(without_cwsr_nothing_goes_off) };
+
+	config = (struct fake_config){ .kernel = FAKE_STOCK_HWS, .cwsr_off = true };
+	gp_set_log(log_line, NULL);
+	return gp_run_group("yield-no-cwsr", cmocka_run_group_tests(yield, setup, teardown), 1);
+}
+
 /* A process has one engine, so each kernel takes a process. */
 static int run_on(enum fake_kernel which, const char *name)
 {
@@ -456,20 +484,32 @@ static int run_on(enum fake_kernel which, const char *name)
 		cmocka_unit_test(who_is_as_urgent_stays),
 	};
 
-	kernel = which;
+	config = (struct fake_config){ .kernel = which };
 	return gp_run_group(name, cmocka_run_group_tests(yield, setup, teardown),
 			    sizeof(yield) / sizeof(yield[0]));
 }
 
+static bool ends_well(int (*run)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		exit(run());
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+static int run_on_hws(void)
+{
+	return run_on(FAKE_STOCK_HWS, "yield-hws");
+}
+
 int main(void)
 {
-	int status, bad;
-	pid_t pid;
+	bool well;
 
 	signal(SIGPIPE, SIG_IGN);
-	pid = fork();
-	if (!pid)
-		return run_on(FAKE_STOCK_HWS, "yield-hws");
-	bad = pid < 0 || waitpid(pid, &status, 0) != pid || status;
-	return run_on(FAKE_STOCK, "yield-no-hws") || bad;
+	well = ends_well(run_on_hws);
+	well &= ends_well(run_without_cwsr);
+	return run_on(FAKE_STOCK, "yield-no-hws") || !well;
 }
