@@ -300,7 +300,8 @@ static int apply_daemon(const char *verb, pid_t pid, int fd, const struct gp_cla
 	if (err)
 		return gp_fail_daemon(verb, err);
 	if (msg.head.result)
-		return gp_fail("%s: process %d: %s", verb, (int)pid,
+		return gp_fail("%s: process %d: %s%s", verb, (int)pid,
+			       msg.head.result == -EPERM ? "gpreemptd refused: " : "",
 			       *msg.said.text ? msg.said.text : strerror(-msg.head.result));
 	return 0;
 }

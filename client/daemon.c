@@ -15,7 +15,7 @@
 #include "wire/wire.h"
 
 #define MESSAGES 32 /* per read: timers wait meanwhile */
-#define WORDS 180   /* longest text of the daemon's in our messages */
+#define WORDS 480   /* longest text of the daemon's in our messages */
 /* A welcome after a refusal comes right after it. */
 #define REFUSED_WAIT_NS 100000000u
 
@@ -302,11 +302,21 @@ static const char *words(char text[GP_WIRE_TEXT_LEN])
 	return text;
 }
 
+/* Only these two are trusted. */
+static const char *whose(const struct gp_daemon_link *d)
+{
+	pid_t pid;
+	uid_t uid;
+
+	return gp_wire_peer(d->fd, &pid, &uid) || !uid ? "root's" : "this user's";
+}
+
 static void welcome(struct gp_client_device *dev, union gp_wire_msg *msg, int file[2])
 {
 	const bool had = gp_client_device_class(dev).cls != GP_CLASS_NONE;
 	struct gp_daemon_link *d = &dev->link;
 	static atomic_int said;
+	char text[GP_CLASS_REQUEST_TEXT_LEN];
 	struct gp_class_request request;
 	int err;
 
@@ -332,9 +342,12 @@ static void welcome(struct gp_client_device *dev, union gp_wire_msg *msg, int fi
 	d->state = GP_DAEMON_LINK_WELCOME;
 	d->missed_ns = 0;
 	d->refused = d->said = false;
-	if (msg->head.result < 0)
-		gp_log(GP_LOG_WARN, "%s: gpreemptd refused the requested class: %.*s",
-		       dev->hal->id.name, WORDS, words(msg->welcome.why));
+	if (msg->head.result < 0) {
+		gp_class_request_format(&request, text, sizeof(text));
+		gp_log(GP_LOG_WARN,
+		       "%s: %s gpreemptd refused the requested class and gave %s: %.*s",
+		       dev->hal->id.name, whose(d), text, WORDS, words(msg->welcome.why));
+	}
 	(void)apply(dev, &request, false);
 	/* The daemon leaves a tenant without a class as it was: with its slices from before. */
 	if (had && request.cls.cls == GP_CLASS_NONE)
@@ -375,8 +388,8 @@ static void ask_answered(struct gp_client_device *dev, union gp_wire_msg *msg)
 		return;
 	}
 	if (msg->head.result < 0) {
-		gp_log(GP_LOG_WARN, "%s: gpreemptd refused a class: %.*s", dev->hal->id.name, WORDS,
-		       words(msg->said.text));
+		gp_log(GP_LOG_WARN, "%s: %s gpreemptd refused a class: %.*s", dev->hal->id.name,
+		       whose(d), WORDS, words(msg->said.text));
 		ask_done(d, -EPERM);
 		return;
 	}

@@ -492,9 +492,8 @@ static int run(struct gp_daemon *d)
 	gp_journal_ready(d->journal);
 	gp_notify("READY=1");
 	gp_log(GP_LOG_INFO, "%zu devices; discovery by %s", d->devs, gp_discover_how(d->find));
-	if (!d->setup->config_path)
-		gp_log(GP_LOG_INFO,
-		       "no configuration file: every process gets the class it asks for");
+	if (d->config->default_max_class.any && !d->config->rule_count)
+		gp_log(GP_LOG_INFO, "no rules: every process gets the class it asks for");
 	while (!err && !gp_loop_stopped(d->loop)) {
 		err = gp_loop_once(d->loop, -1);
 		if (d->stopping && !putting_back(d))

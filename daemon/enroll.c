@@ -146,13 +146,10 @@ static struct gp_scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t 
 
 /* ---- the class ------------------------------------------------------- */
 
-/*
- * A daemon of one user's serves that user, who could do without it. And where
- * nobody wrote rules, there are none.
- */
-static bool may_have_any(const struct gp_daemon *d, const struct gp_subject *who)
+/* A daemon of one user's serves that user, who could do without it. */
+static bool may_have_any(const struct gp_subject *who)
 {
-	return !d->setup->config_path || (geteuid() != 0 && who->uid == geteuid());
+	return geteuid() != 0 && who->uid == geteuid();
 }
 
 static uint32_t of_user(const struct gp_daemon *d, uid_t uid)
@@ -180,7 +177,7 @@ static int decide(struct gp_daemon *d, struct gp_ddev *dev, struct gp_subject *w
 
 	who->device = &dev->hal->id;
 	gp_rules_find(d->config, who, &verdict);
-	if (asked && !may_have_any(d, who))
+	if (asked && !may_have_any(who))
 		err = gp_rules_may(d->config, who, asked, text, sizeof(text));
 	if (asked && !err)
 		err = gp_dtenant_admit(dev, tenant, asked, text, sizeof(text));

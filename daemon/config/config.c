@@ -23,6 +23,7 @@ int gp_config_default(struct gp_config **config)
 		.be_min_pct = GP_CONFIG_BE_MIN_PCT,
 		.default_class.cls.cls = GP_CLASS_NONE,
 	};
+	c->default_max_class.any = true;
 	c->log_level = GP_LOG_INFO;
 	c->user_tenants = GP_CONFIG_TENANTS;
 	c->user_connections = GP_CONFIG_CONNECTIONS;
@@ -78,6 +79,11 @@ static bool same_class(const struct gp_class_request *a, const struct gp_class_r
 	       a->deadline_ns == b->deadline_ns && a->runtime_ns == b->runtime_ns;
 }
 
+static bool same_right(const struct gp_config_right *a, const struct gp_config_right *b)
+{
+	return a->any == b->any && (a->any || same_class(&a->cls, &b->cls));
+}
+
 static bool same_settings(const struct gp_config_settings *a, const struct gp_config_settings *b)
 {
 	return a->be_policy == b->be_policy && a->lc_policy == b->lc_policy &&
@@ -103,6 +109,7 @@ static bool same_metrics(const struct gp_config_metrics *a, const struct gp_conf
 bool gp_config_equal(const struct gp_config *a, const struct gp_config *b)
 {
 	bool same = same_settings(&a->settings, &b->settings) &&
+		    same_right(&a->default_max_class, &b->default_max_class) &&
 		    same_metrics(&a->metrics, &b->metrics) && a->log_level == b->log_level &&
 		    a->user_tenants == b->user_tenants &&
 		    a->user_connections == b->user_connections &&
@@ -230,6 +237,10 @@ static void put_rule(FILE *to, const struct gp_rule *rule)
 int gp_config_print(const struct gp_config *c, FILE *to)
 {
 	put_settings(to, "", &c->settings);
+	if (c->default_max_class.any)
+		put(to, "", "default_max_class", GP_CONFIG_ANY);
+	else
+		put_class(to, "", "default_max_class", &c->default_max_class.cls);
 	put_metrics(to, &c->metrics);
 	put(to, "", "log_level", gp_config_log_levels[c->log_level]);
 	fputs("limits_per_user:\n", to);

@@ -96,11 +96,23 @@ struct gp_rule_match {
 	const char *key, *text; /* borrowed from the rule */
 };
 
+/**
+ * struct gp_config_right - the highest class for which a process without a rule may ask.
+ * @any: every class; else @cls
+ * @line: of its key; 0: it is the default
+ */
+struct gp_config_right {
+	bool any;
+	struct gp_class_request cls;
+	uint32_t line;
+};
+
 void gp_rule_matches(const struct gp_rule *rule, struct gp_rule_match match[GP_RULE_MATCHES]);
 
 struct gp_config {
 	char *file; /* for messages; "" without one */
 	struct gp_config_settings settings;
+	struct gp_config_right default_max_class;
 	struct gp_config_metrics metrics;
 	int log_level;	       /* enum gp_log_level */
 	uint32_t user_tenants; /* of one user, at once */

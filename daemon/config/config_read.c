@@ -174,6 +174,20 @@ static int take_default_class(struct gp_yaml *y, const char *text, void *to)
 	return err;
 }
 
+/* Its line is known later. */
+static int take_default_max_class(struct gp_yaml *y, const char *text, void *to)
+{
+	struct gp_config_right right = { .any = !strcmp(text, GP_CONFIG_ANY) };
+	int err = right.any ? 0 : take_class(y, text, &right.cls);
+
+	/* Else the class has its own. */
+	if (err && strncmp(text, "be", 2) && strncmp(text, "lc", 2))
+		y->right = "write any, none, or a class such as be or lc:0";
+	if (!err)
+		((struct gp_config *)to)->default_max_class = right;
+	return err;
+}
+
 /* ---- the file's other keys ------------------------------------------------ */
 
 static int take_port(const char *text, uint16_t *port)
@@ -535,6 +549,7 @@ static const struct gp_yaml_type limits_type = { .kind = GP_YAML_MAPPING, .keys 
 
 static const struct gp_yaml_key file_keys[] = {
 	SETTINGS(gp_config),
+	KEY("default_max_class", take_default_max_class),
 	KEY("metrics_listen", take_metrics),
 	KEY("log_level", take_log_level),
 	{ .key = "limits_per_user", .type = &limits_type },
@@ -554,10 +569,25 @@ static int check_default_class(struct gp_yaml *y, yaml_node_t *mapping,
 		       0;
 }
 
-static int check_default_classes(struct gp_yaml *y, const struct gp_config *c)
+static int check_default_right(struct gp_yaml *y, struct gp_config_right *right)
+{
+	yaml_node_t *node = gp_yaml_value(y, gp_yaml_root(y), "default_max_class");
+
+	if (!node)
+		return 0;
+	right->line = gp_yaml_line(node);
+	return !right->any && check_kept(y, &right->cls) ?
+		       gp_yaml_refuse_value(y, node, "default_max_class") :
+		       0;
+}
+
+static int check_default_classes(struct gp_yaml *y, struct gp_config *c)
 {
 	yaml_node_t *root = gp_yaml_root(y), *list = gp_yaml_value(y, root, "devices");
 	int err = check_default_class(y, root, &c->settings);
+
+	if (!err)
+		err = check_default_right(y, &c->default_max_class);
 
 	for (size_t i = 0; !err && i < c->device_count; i++)
 		err = check_default_class(y, gp_yaml_entry(y, list, i), &c->device[i].settings);

@@ -274,44 +274,59 @@ void gp_rules_find(const struct gp_config *c, const struct gp_subject *s, struct
 	}
 }
 
-/* @asked is refused: explains the allowed classes, and their origin. */
-static void explain(const struct gp_config *c, const struct gp_verdict *v,
-		    const struct gp_class_request *asked, char *why, size_t len)
+/* NULL: every class. */
+static const struct gp_class_request *highest(const struct gp_config *c, const struct gp_verdict *v)
 {
-	char cls[GP_CLASS_REQUEST_TEXT_LEN], given[GP_CLASS_REQUEST_TEXT_LEN],
-		max[GP_CLASS_REQUEST_TEXT_LEN];
+	if (!v->rule)
+		return c->default_max_class.any ? NULL : &c->default_max_class.cls;
+	return v->rule->has_max_class ? &v->rule->max_class : &v->given;
+}
+
+/* Puts quotes around a value with commas, for a mapping in braces. */
+static const char *quote(const char *cls)
+{
+	return strchr(cls, ',') ? "'" : "";
+}
+
+/* @asked is refused: the key that refuses it, and its remedy. */
+static void explain(const struct gp_config *c, const struct gp_subject *s,
+		    const struct gp_verdict *v, const struct gp_class_request *asked, char *why,
+		    size_t len)
+{
+	char cls[GP_CLASS_REQUEST_TEXT_LEN], most[GP_CLASS_REQUEST_TEXT_LEN];
+	const struct gp_rule *rule = v->rule;
 
 	gp_class_request_format(asked, cls, sizeof(cls));
-	gp_class_request_format(&v->given, given, sizeof(given));
+	gp_class_request_format(highest(c, v), most, sizeof(most));
 	if (len)
 		why[0] = '\0';
-	if (!v->rule) {
+	if (!rule) {
 		say(why, len,
-		    "%s is higher than %s, the default_class, and no rule with max_class: %s "
-		    "matches",
-		    cls, given, cls);
+		    "%s is higher than default_max_class: %s (%.160s:%u), and no rule matches; "
+		    "raise that, or add to rules: - {user: %u, max_class: %s%s%s}",
+		    cls, most, c->file, c->default_max_class.line, (unsigned int)s->uid, quote(cls),
+		    cls, quote(cls));
 		return;
 	}
-	say(why, len, "%s is higher than its class %s", cls, given);
-	if (v->rule->has_max_class) {
-		gp_class_request_format(&v->rule->max_class, max, sizeof(max));
-		say(why, len, " and its max_class %s, by ", max);
-	} else {
-		say(why, len, ", and there is no max_class: in ");
-	}
-	say_rule(why, len, c, v->rule);
+	if (rule->has_max_class)
+		say(why, len, "%s is higher than max_class: %s; raise that to %s in ", cls, most,
+		    cls);
+	else
+		say(why, len, "%s is higher than class: %s; add max_class: %s to ", cls, most, cls);
+	/* Last, as its end may be missing: the rule's texts are long. */
+	say_rule(why, len, c, rule);
 }
 
 int gp_rules_may(const struct gp_config *c, const struct gp_subject *s,
 		 const struct gp_class_request *asked, char *why, size_t len)
 {
+	const struct gp_class_request *most;
 	struct gp_verdict v;
 
 	gp_rules_find(c, s, &v);
-	if (gp_class_no_higher(asked, &v.given))
+	most = highest(c, &v);
+	if (!most || gp_class_no_higher(asked, most) || gp_class_no_higher(asked, &v.given))
 		return 0;
-	if (v.rule && v.rule->has_max_class && gp_class_no_higher(asked, &v.rule->max_class))
-		return 0;
-	explain(c, &v, asked, why, len);
+	explain(c, s, &v, asked, why, len);
 	return -EPERM;
 }

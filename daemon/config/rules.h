@@ -67,9 +67,10 @@ void gp_rules_find(const struct gp_config *config, const struct gp_subject *subj
 
 /**
  * gp_rules_may() - may @subject have @asked, for itself or by its user? Allowed are its given
- * class, its rule's max_class:, and any class no higher than one of them. Root is no
- * exception, because in containers everybody is root.
- * @why: on refusal the reason, one line, GP_VERDICT_WHY_LEN bytes
+ * class, its rule's max_class: (without a rule: default_max_class:), and any class no higher than
+ * one of them. Root is no exception, because in containers everybody is root.
+ * @why: on refusal the reason, with its place in the file and the remedy: one line,
+ *	GP_VERDICT_WHY_LEN bytes
  * Return: 0; -EPERM.
  */
 int gp_rules_may(const struct gp_config *config, const struct gp_subject *subject,

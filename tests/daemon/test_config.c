@@ -129,6 +129,8 @@ static void test_defaults(void **state)
 	assert_int_equal(none->settings.quantum_ns, 50 * MS);
 	assert_int_equal(none->settings.be_min_pct, 5);
 	assert_int_equal(none->settings.default_class.cls.cls, GP_CLASS_NONE);
+	assert_true(none->default_max_class.any);
+	assert_int_equal(none->default_max_class.line, 0);
 	assert_int_equal(none->metrics.kind, GP_CONFIG_METRICS_OFF);
 	assert_int_equal(none->log_level, GP_LOG_INFO);
 	assert_int_equal(none->user_tenants, 64);
@@ -167,7 +169,8 @@ static void test_everything(void **state)
 				    "    max_class: lc\n"
 				    "\n"
 				    "  - user: 4294967294\n"
-				    "    class: none\n");
+				    "    class: none\n"
+				    "default_max_class: lc:2\n");
 	const struct gp_config_settings *s = &c->settings;
 	const struct gp_rule *r = c->rule;
 
@@ -183,6 +186,10 @@ static void test_everything(void **state)
 	assert_int_equal(c->log_level, GP_LOG_DEBUG);
 	assert_int_equal(c->user_tenants, 10);
 	assert_int_equal(c->user_connections, 1024);
+	assert_false(c->default_max_class.any);
+	assert_int_equal(c->default_max_class.cls.cls.cls, GP_CLASS_LC);
+	assert_int_equal(c->default_max_class.cls.cls.value, 2);
+	assert_int_equal(c->default_max_class.line, 27);
 
 	/* A device's entry inherits missing values. */
 	assert_int_equal(c->device_count, 2);
@@ -247,6 +254,10 @@ static void test_forms(void **state)
 		"metrics_listen: /a b\n",
 		"metrics_listen: \"/\\\"\\\\#: - \\u00fc\"\n",
 		"default_class: be\n",
+		"default_max_class: any\n",
+		"default_max_class: none\n",
+		"default_max_class: be:3\n",
+		"lc_policy: edf\ndefault_max_class: 'lc:1,period=2ms,runtime=1ms'\n",
 		"rules:\n- user: 0\n  class: none\n",
 		"rules:\n- group: '0'\n  max_class: be:1\n",
 		"rules:\n- {cgroup: /, class: be}\n",
@@ -284,6 +295,9 @@ static void test_equal(void **state)
 		"be_min_pct: 6",
 		"default_class: be",
 		"default_class: be:2",
+		"default_max_class: none",
+		"default_max_class: be",
+		"default_max_class: be:2",
 		"metrics_listen: /m",
 		"metrics_listen: /n",
 		"metrics_listen: 127.0.0.1:1",
@@ -325,9 +339,9 @@ static void test_equal(void **state)
 
 /* ---- invalid files ----------------------------------------- */
 
-#define TOP_KEYS                                                                                   \
-	"be_policy, lc_policy, be_quantum, be_min_pct, default_class, metrics_listen, log_level, " \
-	"limits_per_user, devices, rules"
+#define TOP_KEYS                                                                           \
+	"be_policy, lc_policy, be_quantum, be_min_pct, default_class, default_max_class, " \
+	"metrics_listen, log_level, limits_per_user, devices, rules"
 #define RULE_KEYS "user, group, cgroup, exe, container, device, class, max_class"
 #define NOT_YAML                                                                         \
 	"; write KEY: VALUE, indent with blanks, not tabs, and quote a value with { or " \
@@ -419,6 +433,10 @@ static void test_keys_refused(void **state)
 		{ "devices:\n- device: soft0\n  metrics_listen: off\n",
 		  "f:3: metrics_listen: no such key; keys here are device, be_policy, lc_policy, "
 		  "be_quantum, be_min_pct, default_class" },
+		{ "devices:\n- device: soft0\n  default_max_class: any\n",
+		  "f:3: default_max_class: no such key; keys here are device, be_policy, "
+		  "lc_policy, "
+		  "be_quantum, be_min_pct, default_class" },
 		{ "limits_per_user:\n  rules: 1\n",
 		  "f:2: rules: no such key; keys here are tenants, connections" },
 		{ "be_policy: [fair]\n", "f:1: be_policy: found a list; write one value" },
@@ -471,6 +489,12 @@ static void test_values_refused(void **state)
 		{ "default_class", "nobody", "write lc, lc:LEVEL, be or be:WEIGHT" },
 		{ "default_class", "be,cap=20%",
 		  "caps need be_policy: credit; set it for a device" },
+		{ "default_max_class", "all", "write any, none, or a class such as be or lc:0" },
+		{ "default_max_class", "be:0", "weights are be:1 to be:10000" },
+		{ "default_max_class", "be,cap=20%",
+		  "caps need be_policy: credit; set it for a device" },
+		{ "default_max_class", "lc,period=2ms,runtime=1ms",
+		  "deadlines need lc_policy: edf; set it for a device" },
 		{ "metrics_listen", "0.0.0.0:9464", metrics },
 		{ "metrics_listen", "127.0.0.1", metrics },
 		{ "metrics_listen", "127.0.0.1:0", metrics },
@@ -811,6 +835,8 @@ static void test_example(void **state)
 	if (gp_config_load(EXAMPLE, &c, why, sizeof(why)))
 		fail_msg("%s", why);
 	round_trip(c);
+	/* The default right is written there. */
+	assert_true(c->default_max_class.any && c->default_max_class.line);
 	text = print(c);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		snprintf(key, sizeof(key), "%s:", keys[i]);

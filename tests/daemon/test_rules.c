@@ -330,7 +330,8 @@ static const char several[] = "default_class: be:7\n"
 			      "  max_class: lc:4\n"
 			      "- user: 5\n"
 			      "  class: none\n"
-			      "  max_class: be\n";
+			      "  max_class: be\n"
+			      "default_max_class: be:40\n";
 
 /* The first match counts, and all its conditions must fit. */
 static void test_order_of_rules(void **state)
@@ -385,40 +386,55 @@ static void test_may(void **state)
 		{ &triton, "be:10000", NULL },
 		{ &triton, "none", NULL },
 		{ &triton, "lc:1,period=2ms,runtime=1ms",
-		  "lc:1,period=2ms,deadline=2ms,runtime=1ms is higher than its class lc:1 and its "
-		  "max_class lc:0, by the rule at f:5 (user alice, exe /usr/bin/triton)" },
+		  "lc:1,period=2ms,deadline=2ms,runtime=1ms is higher than max_class: lc:0; raise "
+		  "that to lc:1,period=2ms,deadline=2ms,runtime=1ms in the rule at f:5 (user "
+		  "alice, "
+		  "exe /usr/bin/triton)" },
 		{ &alice, "be:200", NULL },
 		{ &alice, "be:200,cap=5%", NULL },
 		{ &alice, "be:1", NULL },
 		{ &alice, "be:201",
-		  "be:201 is higher than its class be:200, and there is no max_class: in the rule "
-		  "at f:9 (user alice)" },
+		  "be:201 is higher than class: be:200; add max_class: be:201 to the rule at f:9 "
+		  "(user alice)" },
 		{ &alice, "none",
-		  "none is higher than its class be:200, and there is no max_class: in the rule at "
-		  "f:9 (user alice)" },
+		  "none is higher than class: be:200; add max_class: none to the rule at f:9 (user "
+		  "alice)" },
 		{ &ml, "lc:4", NULL },
 		{ &ml, "lc:9", NULL },
 		{ &ml, "lc:3",
-		  "lc:3 is higher than its class be:7 and its max_class lc:4, by the rule at f:11 "
+		  "lc:3 is higher than max_class: lc:4; raise that to lc:3 in the rule at f:11 "
 		  "(group ml, device soft0)" },
 		{ &five, "none", NULL },
 		{ &five, "be:100", NULL },
 		{ &five, "be:101",
-		  "be:101 is higher than its class none and its max_class be:100, by the rule at "
-		  "f:14 (user 5)" },
+		  "be:101 is higher than max_class: be:100; raise that to be:101 in the rule at "
+		  "f:14 "
+		  "(user 5)" },
 		{ &five, "lc:15",
-		  "lc:15 is higher than its class none and its max_class be:100, by the rule at "
-		  "f:14 (user 5)" },
-		/* Root has no special right. */
+		  "lc:15 is higher than max_class: be:100; raise that to lc:15 in the rule at f:14 "
+		  "(user 5)" },
+		/* Root has no special right. No rule: default_max_class:, or default_class:. */
 		{ &root, "be:7", NULL },
+		{ &root, "be:40", NULL },
+		{ &root, "be:41",
+		  "be:41 is higher than default_max_class: be:40 (f:17), and no rule matches; "
+		  "raise "
+		  "that, or add to rules: - {user: 0, max_class: be:41}" },
 		{ &root, "lc",
-		  "lc:0 is higher than be:7, the default_class, and no rule with max_class: lc:0 "
-		  "matches" },
+		  "lc:0 is higher than default_max_class: be:40 (f:17), and no rule matches; raise "
+		  "that, or add to rules: - {user: 0, max_class: lc:0}" },
+		{ &root, "lc:1,period=2ms,runtime=1ms",
+		  "lc:1,period=2ms,deadline=2ms,runtime=1ms is higher than default_max_class: "
+		  "be:40 "
+		  "(f:17), and no rule matches; raise that, or add to rules: - {user: 0, "
+		  "max_class: "
+		  "'lc:1,period=2ms,deadline=2ms,runtime=1ms'}" },
 		{ &on_soft1, "be:100", NULL },
 		{ &on_soft1, "none", NULL },
-		{ &on_soft1, "lc",
-		  "lc:0 is higher than none, the default_class, and no rule with max_class: lc:0 "
-		  "matches" },
+		{ &on_soft1, "be:101",
+		  "be:101 is higher than default_max_class: be:40 (f:17), and no rule matches; "
+		  "raise "
+		  "that, or add to rules: - {user: 9, max_class: be:101}" },
 	};
 	struct gp_config *config = config_of(several);
 
@@ -433,7 +449,26 @@ static void test_may(void **state)
 	gp_config_free(config);
 }
 
-/* A process may always lower its class, and needs max_class: to raise it, under any rules. */
+/* Rules for some processes leave the right of all others as it is: to have any class. */
+static void test_any(void **state)
+{
+	static const char mps[] = "rules:\n- exe: /**/nvidia-cuda-mps-server\n  class: be\n";
+	struct gp_subject other = { .uid = 1000, .exe = (char *)(uintptr_t) "/bin/a" };
+	struct gp_subject server = { .exe = (char *)(uintptr_t) "/bin/nvidia-cuda-mps-server" };
+	struct gp_class_request lc = request("lc:0,period=2ms,runtime=1ms");
+	struct gp_config *c = config_of(mps);
+	char why[GP_VERDICT_WHY_LEN] = "";
+
+	assert_int_equal(gp_rules_may(c, &other, &lc, why, sizeof(why)), 0);
+	assert_string_equal(why, "");
+	assert_int_equal(gp_rules_may(c, &server, &lc, why, sizeof(why)), -EPERM);
+	gp_config_free(c);
+}
+
+/*
+ * A process may always lower its class. To raise it, it needs max_class: or default_max_class:,
+ * under any rules.
+ */
 static void test_may_property(void **state)
 {
 	size_t allowed = 0, refused = 0;
@@ -452,6 +487,9 @@ static void test_may_property(void **state)
 		struct gp_config c = { .file = "f",
 				       .rule_count = 1,
 				       .rule = &rule,
+				       .default_max_class = { .any = !(next(&x) % 4),
+							      .cls = some_request(&x),
+							      .line = 9 },
 				       .settings.default_class = some_request(&x) };
 		struct gp_subject s = { .uid = 1000 + next(&x) % 2 };
 		struct gp_class_request asked = some_request(&x);
@@ -461,7 +499,9 @@ static void test_may_property(void **state)
 		gp_rules_find(&c, &s, &v);
 		should = gp_class_no_higher(&asked, &v.given) ||
 			 (s.uid == 1000 && rule.has_max_class &&
-			  gp_class_no_higher(&asked, &rule.max_class));
+			  gp_class_no_higher(&asked, &rule.max_class)) ||
+			 (s.uid != 1000 && (c.default_max_class.any ||
+					    gp_class_no_higher(&asked, &c.default_max_class.cls)));
 		why[0] = '\0';
 		assert_int_equal(gp_rules_may(&c, &s, &asked, why, sizeof(why)),
 				 should ? 0 : -EPERM);
@@ -492,11 +532,11 @@ static void test_short_why(void **state)
 int main(void)
 {
 	const struct CMUnitTest rules[] = {
-		cmocka_unit_test(test_no_higher),  cmocka_unit_test(test_order),
-		cmocka_unit_test(test_containers), cmocka_unit_test(test_forged_containers),
-		cmocka_unit_test(test_matching),   cmocka_unit_test(test_order_of_rules),
-		cmocka_unit_test(test_may),	   cmocka_unit_test(test_may_property),
-		cmocka_unit_test(test_short_why),
+		cmocka_unit_test(test_no_higher),    cmocka_unit_test(test_order),
+		cmocka_unit_test(test_containers),   cmocka_unit_test(test_forged_containers),
+		cmocka_unit_test(test_matching),     cmocka_unit_test(test_order_of_rules),
+		cmocka_unit_test(test_may),	     cmocka_unit_test(test_any),
+		cmocka_unit_test(test_may_property), cmocka_unit_test(test_short_why),
 	};
 
 	return gp_run_tests(rules);

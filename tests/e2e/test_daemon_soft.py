@@ -209,16 +209,67 @@ class Rules(Daemon):
             self.assertLess(took, 5)
 
     def test_who_asks_for_more_is_told_why(self):
-        self.start_daemon("default_class: be:50\n")
-        proc = self.start("lc")
-        self.until_taken(proc)
+        self.start_daemon("default_class: be:50\ndefault_max_class: be:60\n")
+        path = os.path.join(self.dir, "gpreempt.yaml")
+        proc, lines = self.start_lc()
         row = self.rows()[proc.pid]
         self.assertEqual((row["class"], row["weight"]), ("be", 50), row)
-        self.assertIn("no rule", row["daemon"]["class_from"] + self.said())
+        why = (f"lc:0 is higher than default_max_class: be:60 ({path}:2), and no rule matches; "
+               f"raise that, or add to rules: - {{user: {os.getuid()}, max_class: lc:0}}")
+        self.assertEqual(lines, [f"gpreempt: {row['device']}: root's gpreemptd refused the "
+                                 f"requested class and gave be:50: {why}"])
+        self.assertIn(f"(be) class refused: {why}\n", self.said())
+        done = self.gp("set", "--class=lc", str(proc.pid))
+        self.assertEqual((done.returncode, done.stderr), (
+            125, f"gpreempt: set: process {proc.pid}: gpreemptd refused: {why}\n"))
+        # The addition that it names is enough.
+        with open(path, "a") as f:
+            f.write("rules:\n " + why.split("add to rules:")[1] + "\n")
+        self.daemon.send_signal(signal.SIGHUP)
+        self.eventually("the new rule", lambda: "configuration reloaded" in self.said())
+        self.ok("set", "--class=lc", str(proc.pid))
+
+    def start_lc(self):
+        """A program that asks for lc, and its messages until it is a tenant."""
+        path = os.path.join(self.dir, "lc.err")
+        with open(path, "w") as err:
+            proc = subprocess.Popen(
+                [CLI, "run", "--class=lc", "--device=soft0", "--", self.BE, "--iters=100000"],
+                text=True, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=err)
+        self.programs.append(proc)
+        self.assertIn("ready", proc.stdout.readline())
+        self.until_taken(proc)
+        # Its answer comes after that, on the same connection.
+        self.eventually("it has its class", lambda: self.rows()[proc.pid]["sync_seen"] is not None)
+        with open(path) as f:
+            return proc, f.read().splitlines()
+
+    def test_a_rule_for_some_leaves_others_alone(self):
+        """As a rule for MPS, which no other process has."""
+        self.start_daemon("rules:\n  - exe: /**/nvidia-cuda-mps-server\n    class: be\n")
+        proc, lines = self.start_lc()
+        self.assertEqual(self.rows()[proc.pid]["class"], "lc")
+        self.assertEqual(lines, [])
+
+    def test_the_rule_that_refuses(self):
+        self.start_daemon(f"rules:\n  - exe: {self.BE}\n    class: be:70\n")
+        proc, lines = self.start_lc()
+        path = os.path.join(self.dir, "gpreempt.yaml")
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], "root's gpreemptd refused the requested class and gave be:70: "
+                         "lc:0 is higher than class: be:70; add max_class: lc:0 to the rule at "
+                         f"{path}:2 .exe {self.BE}.$")
+        with open(path, "a") as f:
+            f.write("    max_class: lc:0\n")
+        self.daemon.send_signal(signal.SIGHUP)
+        self.eventually("the new rule", lambda: "configuration reloaded" in self.said())
+        self.ok("set", "--class=lc", str(proc.pid))
 
     def test_who_gets_no_class_has_nothing_of_it(self):
         """Its start class set its slice before the daemon was asked."""
-        self.start_daemon("default_class: none\nrules:\n  - user: nobody\n    max_class: lc:0\n")
+        self.start_daemon("default_class: none\ndefault_max_class: none\nrules:\n"
+                          "  - user: nobody\n    max_class: lc:0\n")
         proc = self.start("lc")
         self.eventually("it has none", lambda: self.rows()[proc.pid]["class"] == "none")
         self.eventually("the driver's slice", lambda: self.slices(proc) == [DRIVER_US])

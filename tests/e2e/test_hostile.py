@@ -311,7 +311,7 @@ print(kind, result, cls, file=sys.stderr, flush=True)
 @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
 class Rights(Hostile):
     GROUP = 1008
-    RULES = ("default_class: be\nrules:\n"
+    RULES = ("default_class: be\ndefault_max_class: be\nrules:\n"
              f"  - {{user: 0, class: 'lc:0'}}\n  - {{group: {GROUP}, class: 'lc:0'}}\n")
 
     def setUp(self):

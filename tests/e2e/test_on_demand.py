@@ -12,7 +12,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import BUILD, CLI, FIGURES, PATIENCE_S, Rig, command_lines  # noqa: E402
+from rig import BUILD, CLI, FIGURES, PATIENCE_S, TOP, Rig, command_lines  # noqa: E402
 
 DAEMON = os.path.join(BUILD, "bin/gpreemptd")
 BE_US = 1
@@ -255,11 +255,13 @@ class Latency(OnDemand):
 NAMESPACE = """
 set -e
 mount -t tmpfs run /run
-mkdir -m 700 /run/keep /run/user
-mount --bind "$1" /run/keep
+mkdir /run/tmp
+mount --bind /tmp /run/tmp
 mount -t tmpfs -o mode=1777 tmp /tmp
-mkdir -p "$1"
-mount --bind /run/keep "$1"
+for keep; do
+    mkdir -p "$keep"
+    mount --bind "/run$keep" "$keep"
+done
 echo up
 exec sleep 1000000
 """
@@ -273,7 +275,7 @@ class Places(OnDemand):
         super().setUp()
         holder = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "sh", "-c", NAMESPACE, "sh",
-             self.dir], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+             *[path for path in (TOP, BUILD, self.dir) if path.startswith("/tmp/")]], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.programs.append(holder)
         if holder.stdout.readline() != "up\n":
             self.skipTest("no mount namespaces here")

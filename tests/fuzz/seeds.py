@@ -89,6 +89,9 @@ def config():
                     "  max_class: be:3\n",
             "edf": "lc_policy: edf\nrules: [{user: a, max_class: 'lc,period=2ms,runtime=1ms'}]\n",
             "cap": "devices: [{device: soft0, be_policy: credit}]\ndefault_class: be,cap=3%\n",
+            "right": "default_max_class: any\n",
+            "right-class": "default_max_class: 'lc:3,period=2ms,runtime=1ms'\nlc_policy: edf\n",
+            "right-none": "default_max_class: none\nrules: [{user: 0, class: be}]\n",
             "limits": "limits_per_user: {tenants: 1, connections: 1025}\n",
             "rules": "rules:\n" + "- {user: 0, class: be}\n" * 129,
             }.items():
@@ -96,7 +99,7 @@ def config():
 
 
 def peer():
-    folder = os.path.join(HERE, "..", "..", "bench", "peers")
+    folder = os.path.join(HERE, "..", "..", "bench", "data", "peers")
     for name in sorted(os.listdir(folder)):
         if name.endswith(".yaml"):
             with open(os.path.join(folder, name), encoding="utf-8") as f:
