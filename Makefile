@@ -166,11 +166,12 @@ $(HSAQ_CMD): $(call obj,$(wildcard libhsaq/cmd/*.c) cli/parse.c runtime/duration
 		-Wl,-rpath,'$$ORIGIN/../lib' -o $@ -ldl
 
 # The stub comes into every program, with any C library: it has no libraries, and so no symbol
-# versions. It has no sanitizer either, because its program may have none.
-stub_flags = $(filter-out --coverage -fprofile% -fsanitize%,$(1))
+# versions. It has no sanitizer either, because its program may have none, and no stack protector.
+stub_flags = $(filter-out --coverage -fprofile% -fsanitize% -fstack-protector% -D_FORTIFY_SOURCE%,$(1))
 $(call obj,$(STUB_SRCS)): gp_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden $(WARN) -ffreestanding \
 	-fno-builtin -fno-stack-protector $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mgeneral-regs-only)
 $(call obj,$(STUB_SRCS)): gp_CPPFLAGS := -I. -Iinclude -D_GNU_SOURCE -U_FORTIFY_SOURCE
+$(call obj,$(STUB_SRCS)): private override CPPFLAGS := $(call stub_flags,$(CPPFLAGS))
 $(call obj,$(STUB_SRCS)): private override CFLAGS := $(call stub_flags,$(CFLAGS)) -O2
 # Without the layer beside it, the stub has no effect.
 $(PRELOAD): $(call obj,$(STUB_SRCS)) preload/stub/stub.map | $(LAYER)
