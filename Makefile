@@ -17,6 +17,8 @@ unitdir   ?= $(prefix)/lib/systemd/system
 # gpreemptd reads its configuration here: GP_CONFIG_PATH of daemon/config/config.h.
 sysconfdir := /etc
 pkglibdir := $(libdir)/gpreempt
+# From a program to the libraries, wherever the whole installation was moved to.
+libdir_from_bin := $(patsubst $(prefix)/%,../%,$(libdir))
 
 PKG_CONFIG ?= pkg-config
 PYTHON    ?= python3
@@ -47,7 +49,8 @@ ifeq ($(CI),true)
 WARN += -Werror
 endif
 gp_CPPFLAGS := -I. -Iinclude -D_GNU_SOURCE -DGP_VERSION='"$(VERSION)"' \
-	-DGP_PKGLIBDIR='"$(pkglibdir)"' -DGP_LIBDIR='"$(libdir)"' -DGP_SBINDIR='"$(sbindir)"'
+	-DGP_PKGLIBDIR='"$(pkglibdir)"' -DGP_LIBDIR='"$(libdir)"' -DGP_SBINDIR='"$(sbindir)"' \
+	-DGP_LIBDIR_FROM_BIN='"$(libdir_from_bin)"'
 gp_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -pthread $(WARN)
 gp_LDFLAGS := -pthread -Wl,-z,relro,-z,now
 ifneq ($(SAN),)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * paths.c - folders of the libraries: beside the program as built or installed, else the
- * install folder from the build.
+ * paths.c - folders of the libraries: beside the program as built, or as installed and moved,
+ * else the install folder from the build.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int try_dir(const char *dir, const char *file, char *buf, size_t len)
 /* Likewise for @below, as "/../lib", the folder of this program. */
 static int try_beside(const char *below, const char *file, char *buf, size_t len)
 {
-	char self[PATH_MAX], dir[PATH_MAX + 64];
+	char self[PATH_MAX], dir[2 * PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
@@ -53,6 +53,9 @@ static int find(const char *below, const char *file, char *buf, size_t len)
 	char dir[PATH_MAX];
 
 	snprintf(dir, sizeof(dir), "/../lib%s", below);
+	if (!try_beside(dir, file, buf, len))
+		return 0;
+	snprintf(dir, sizeof(dir), "/" GP_LIBDIR_FROM_BIN "%s", below);
 	if (!try_beside(dir, file, buf, len))
 		return 0;
 	snprintf(dir, sizeof(dir), "%s%s", GP_LIBDIR, below);

@@ -217,7 +217,10 @@ static void *soft_find(void)
 	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	if (n > 0) {
 		path[n] = '\0';
-		library = soft_try(directory(path), "/../lib/gpreempt/softgpu");
+		directory(path);
+		library = soft_try(path, "/../lib/gpreempt/softgpu");
+		if (!library)
+			library = soft_try(path, "/" GP_LIBDIR_FROM_BIN "/gpreempt/softgpu");
 		if (library)
 			return library;
 	}

@@ -6,9 +6,11 @@
 #include <limits.h>
 
 /**
- * @name: "peers", "report/report.py". The path is beside this program, built or installed; else it
- * is in the build's install path, even if it does not exist.
+ * @name: below the folder lib/gpreempt, as "softgpu". The path is beside this program, as built or
+ * as installed and moved; else it is in the build's install path, even if it does not exist.
  */
+void gp_pkglib_path(const char *name, char path[PATH_MAX]);
+/** The same for @name below lib/gpreempt/bench, as "report/report.py". */
 void gp_data_path(const char *name, char path[PATH_MAX]);
 
 #endif

@@ -81,14 +81,12 @@ static int prepend(const char *name, const char *word)
 	return setenv(name, value, 1) ? -errno : 0;
 }
 
-static int use_software_gpu(const char *folder)
+static int use_software_gpu(void)
 {
 	char path[PATH_MAX];
 	int err;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/../lib/gpreempt/softgpu", folder) >=
-	    sizeof(path))
-		return -ENAMETOOLONG;
+	gp_pkglib_path("softgpu", path);
 	err = prepend("LD_LIBRARY_PATH", path);
 	if (err)
 		return err;
@@ -98,14 +96,15 @@ static int use_software_gpu(const char *folder)
 		       0;
 }
 
+/* In the build tree, or as a part of the installation. */
 static int find_program(const char *folder, const char *name, char path[PATH_MAX])
 {
-	static const char *const where[] = { "/../bench/", "/../lib/gpreempt/bench/" };
-
-	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
-		if (snprintf(path, PATH_MAX, "%s%s%s", folder, where[i], name) < PATH_MAX &&
-		    !access(path, X_OK))
-			return 0;
+	if (snprintf(path, PATH_MAX, "%s/../bench/%s", folder, name) < PATH_MAX &&
+	    !access(path, X_OK))
+		return 0;
+	gp_data_path(name, path);
+	if (!access(path, X_OK))
+		return 0;
 	path[0] = '\0';
 	return -ENOENT;
 }
@@ -169,6 +168,6 @@ int gp_device_prepare(const char *device)
 	signal(SIGPIPE, SIG_IGN);
 	err = prepend("PATH", folder);
 	if (!err && gp_device_is_soft(device))
-		err = use_software_gpu(folder);
+		err = use_software_gpu();
 	return err;
 }

@@ -198,7 +198,8 @@ int gp_hip_load(struct gp_cuda *cuda)
 /* Beside the program, as it is installed; or where the build tree has it. */
 static int open_kernels(void)
 {
-	static const char *const where[] = { "", "/../lib/gpreempt/bench" };
+	static const char *const where[] = { "", "/../lib/gpreempt/bench",
+					     "/" GP_LIBDIR_FROM_BIN "/gpreempt/bench" };
 	char folder[PATH_MAX], path[PATH_MAX + 64];
 	const ssize_t len = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
 	int fd = -1;
