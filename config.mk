@@ -30,13 +30,16 @@ lacks_lint = $(call lacks_command,git,git) \
 lacks_tidy = $(lacks_check) $(call lacks_command,clang-tidy,clang-tidy)
 lacks_coverage = $(lacks_check) $(call lacks_command,gcovr,gcovr)
 lacks_model = $(lacks_check) $(call lacks_command,spin,spin)
+lacks_packages = $(lacks_all) $(call lacks_command,git,git) \
+	$(call lacks_command,dpkg-buildpackage,dpkg-dev) $(call lacks_command,dh,debhelper) \
+	$(call lacks_command,scdoc,scdoc)
 lacks_fuzz = $(call lacks_command,clang,clang libclang-rt-dev)
 
 # need-SET ends a target that lacks packages, and names the command that installs them.
-NEEDS := $(addprefix need-,python demo all check lint fuzz tidy coverage model)
+NEEDS := $(addprefix need-,python demo all check lint fuzz tidy coverage model packages)
 goals := $(or $(MAKECMDGOALS),all)
 goal_set := $(if $(filter-out demo,$(goals)),$(if $(filter check% quick% lint,$(goals)),check,all),demo)
 say_lacks = $(if $(1),echo 'gpreempt: missing packages: $(1). Run: ./setup $(2)' >&2; exit 1,:)
 .PHONY: $(NEEDS)
 $(NEEDS): need-%:
-	@$(call say_lacks,$(strip $(lacks_$*)),$(if $(filter fuzz tidy coverage model,$*),$*,$(goal_set)))
+	@$(call say_lacks,$(strip $(lacks_$*)),$(if $(filter fuzz tidy coverage model packages,$*),$*,$(goal_set)))

@@ -142,5 +142,6 @@ help:
 	'make kfd-build    the series against the whole amdgpu driver; kfd-lint: each patch by itself' \
 	'make install      DESTDIR, prefix, libdir as usual; uninstall takes it back' \
 	'make wheel        the Python module for pip, in build/wheel' \
+	'make packages     Debian packages, in build/packages; check-packages: test them' \
 	'make man          man pages, those of each call from the headers (needs scdoc)' \
 	'make clean'

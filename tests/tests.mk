@@ -333,6 +333,14 @@ long-and-fuzz:
 calls-and-kills:
 	$(call at_once,check-calls check-kills)
 
+# ---- Debian packages in build/packages, their tests and those of the wheel, as root ----
+PACKAGES = $(PYTHON) tests/packages/run.py --out $(O)/packages
+.PHONY: packages check-packages
+packages: need-packages
+	$(Q)$(PACKAGES) --build-only
+check-packages: need-packages
+	$(Q)$(PACKAGES)
+
 # ---- files that changed since main; on main itself, since the last commit ----
 BASE     ?= $(or $(shell for main in main origin/main; do \
 	git merge-base HEAD $$main 2>/dev/null && break; done),HEAD)
@@ -390,4 +398,4 @@ check-hostile: need-check all $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)GP_SECONDS=60 GP_STOPS=20 GP_FAIL_STEP=1 $(RUN) --jobs 1 --timeout 7200 \
 		$(call e2e,failing_calls flood yield_soft daemon_keep daemon_soft)
 nightly: need-check
-	+$(Q)$(call steps,kfd-slow bench-rig bare-check mutations model check-hostile check-kills check-soft check-calls check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)
+	+$(Q)$(call steps,kfd-slow bench-rig bare-check check-packages mutations model check-hostile check-kills check-soft check-calls check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)

@@ -29,6 +29,9 @@ class Version(unittest.TestCase):
     def test_changelog_begins_with_it(self):
         self.assertEqual(VERSION, re.search(r"^## (\S+)", text_of("CHANGELOG.md"), re.M)[1])
 
+    def test_debian_packages_have_it(self):
+        self.assertEqual(VERSION, re.match(r"gpreempt \((\S+)\)", text_of("debian/changelog"))[1])
+
     def test_dkms_has_it(self):
         self.assertEqual(VERSION, make_source.version())
 
