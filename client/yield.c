@@ -45,7 +45,8 @@ static bool can_yield(const struct gp_client_device *dev)
 struct peer {
 	pid_t pid;
 	int fd;
-	bool asked;	  /* an answer is due */
+	bool asked;	  /* the last message's answer is waited for */
+	unsigned int due; /* answers that come, in order of the messages */
 	bool others;	  /* it belongs to another user */
 	uint64_t rest_ns; /* until then it is not asked */
 };
@@ -103,7 +104,7 @@ static void scan(void)
 	asking.scanned_ns = gp_wall_ns();
 }
 
-/* A late answer to an earlier request does not answer this one. */
+/* The end of a request is answered, too, and perhaps only after the next one was sent. */
 static void tell(const union gp_wire_msg *msg)
 {
 	union gp_wire_msg late;
@@ -115,8 +116,9 @@ static void tell(const union gp_wire_msg *msg)
 		if (msg->yield.on && p->rest_ns > gp_wall_ns())
 			continue;
 		while (recv(p->fd, &late, sizeof(late), MSG_DONTWAIT) > 0)
-			;
+			p->due--;
 		p->asked = send(p->fd, msg, msg->head.size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+		p->due += p->asked;
 		if (!p->asked && errno != EAGAIN)
 			drop(i);
 	}
@@ -132,11 +134,13 @@ static int take_answer(size_t i)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	p->asked = false;
 	if (n <= 0) {
 		drop(i);
 		return 1;
 	}
+	if (--p->due)
+		return 0; /* an earlier message's */
+	p->asked = false;
 	if (!gp_wire_check(&reply, (size_t)n) && reply.head.result == -EBUSY)
 		p->rest_ns = gp_wall_ns() + BUSY_REST_NS;
 	if (gp_wire_check(&reply, (size_t)n) || reply.head.result)

@@ -10,7 +10,7 @@ from common import (Failure, PATCHES, TESTS, need_command, need_file, read_bytes
 WARN = ['-Wall', '-Wextra', '-Wshadow', '-Wstrict-prototypes', '-Wmissing-prototypes',
         '-Wno-unused-parameter']
 # Not static: gpreempt run has a library loaded into it.
-DYNAMIC = ('t_gpreempt', 't_bench')
+DYNAMIC = ('t_gpreempt', 't_bench', 't_yield')
 
 
 def newer(dest, sources):

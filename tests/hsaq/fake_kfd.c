@@ -76,6 +76,7 @@ static struct {
 	uint32_t last_hold;
 	uint64_t seq, expired;
 	unsigned int updates;
+	uint64_t update_ns;
 	unsigned int calls[CALLS];
 	unsigned int fail_nr, fail_skip;
 	int fail_err;
@@ -88,6 +89,14 @@ static uint64_t wall_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void nap(uint64_t ns)
+{
+	const struct timespec ts = { .tv_nsec = (long)ns };
+
+	if (ns)
+		nanosleep(&ts, NULL);
 }
 
 /* ---- sysfs -------------------------------------------------------------------- */
@@ -757,6 +766,8 @@ int fake_ioctl(int fd, unsigned long request, void *arg)
 	unsigned int nr = _IOC_NR(request);
 	int r;
 
+	if (nr == HSAQ_KFD_NR_UPDATE_QUEUE)
+		nap(__atomic_load_n(&k.update_ns, __ATOMIC_RELAXED));
 	pthread_mutex_lock(&lock);
 	settle();
 	k.calls[nr]++;
@@ -1013,6 +1024,11 @@ void fake_queue_properties(pid_t pid, uint32_t queue_id, uint32_t *percentage, u
 unsigned int fake_queue_updated(pid_t pid, uint32_t queue_id)
 {
 	return look(pid, queue_id).updated;
+}
+
+void fake_slow_update(uint64_t ns)
+{
+	__atomic_store_n(&k.update_ns, ns, __ATOMIC_RELAXED);
 }
 
 void fake_fail(unsigned int nr, unsigned int skip, int err)

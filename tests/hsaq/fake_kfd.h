@@ -78,6 +78,8 @@ unsigned int fake_queue_updated(pid_t pid, uint32_t queue_id);
 
 /** One coming call with number @nr fails with @err, after @skip others. */
 void fake_fail(unsigned int nr, unsigned int skip, int err);
+/** Each UPDATE_QUEUE takes so long. */
+void fake_slow_update(uint64_t ns);
 /** Number of calls with number @nr so far. */
 unsigned int fake_calls(unsigned int nr);
 /** Number of open files. */

@@ -239,6 +239,30 @@ static void end_segment(void)
 	assert_true(comes_on(queue));
 }
 
+/*
+ * The next segment begins while the end of the last one still resumes the queue. The answer to
+ * that end must not be taken for one to the begin. Again, repeat on a slow machine.
+ */
+static void a_begin_may_follow_an_end(void **state)
+{
+	bool off = false, quick = false;
+
+	for (int i = 0; i < 50 && !quick; i++) {
+		uint64_t start_ns;
+
+		begin_segment();
+		fake_slow_update(MS);
+		start_ns = now_ns();
+		tell(&lc[0], 'e');
+		tell(&lc[0], 'b');
+		off = is_off(queue);
+		quick = off || now_ns() - start_ns < 15 * MS;
+		fake_slow_update(0);
+		end_segment();
+	}
+	assert_true(off);
+}
+
 static uint32_t later;
 static bool was_off;
 
@@ -472,6 +496,7 @@ static int run_on(enum fake_kernel which, const char *name)
 {
 	const struct CMUnitTest yield[] = {
 		cmocka_unit_test(a_segment_is_yielded_to),
+		cmocka_unit_test(a_begin_may_follow_an_end),
 		cmocka_unit_test(app_calls_in_a_hold),
 		cmocka_unit_test(an_app_may_suspend),
 		cmocka_unit_test(a_forked_child_changes_nothing),
