@@ -41,6 +41,77 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* ---- one line for an argument that getopt refuses ------------------------------ */
+
+static const struct argp_option *find_long(const struct argp_option *o, const char *name,
+					   size_t len)
+{
+	for (; o && (o->name || o->key); o++)
+		if (o->name && strlen(o->name) == len && !strncmp(o->name, name, len))
+			return o;
+	return NULL;
+}
+
+static const struct argp_option *find_short(const struct argp_option *o, int key)
+{
+	for (; o && (o->name || o->key); o++)
+		if (o->key == key)
+			return o;
+	return NULL;
+}
+
+static bool has_class(const struct argp *argp)
+{
+	return find_long(argp->options, "class", strlen("class"));
+}
+
+bool gp_args_is_class(const char *text)
+{
+	struct gp_class_request request;
+	const char *why;
+
+	return !gp_class_request_parse(text, &request, &why);
+}
+
+static bool starts_known(const struct argp *argp, const char *arg)
+{
+	return arg[0] == '-' && arg[1] && arg[1] != '-' &&
+	       (find_short(argp->options, arg[1]) || find_short(common_options, arg[1]));
+}
+
+/*
+ * getopt stops behind a long option, and at a word of short ones, unless the bad one is its last.
+ * Then the word before it is good.
+ */
+static const char *refused_of(const struct argp *argp, int argc, char **argv)
+{
+	const char *before = failed_at > 1 && failed_at <= argc ? argv[failed_at - 1] : NULL;
+	const char *at = failed_at > 0 && failed_at < argc ? argv[failed_at] : NULL;
+	bool good = !before || before[0] != '-' || strchr(before, '=') ||
+		    starts_known(argp, before);
+
+	if (good && at && at[0] == '-' && at[1] != '-')
+		return at;
+	return before ? before : at ? at : "?";
+}
+
+static int fail_option(const struct argp *argp, const char *verb, const char *arg)
+{
+	const char *name = arg + strspn(arg, "-");
+	const size_t len = strcspn(name, "=");
+	const struct argp_option *o = find_long(argp->options, name, len);
+
+	if (!o && !name[1])
+		o = find_short(argp->options, name[0]);
+	if (has_class(argp) && gp_args_is_class(name))
+		return gp_fail("%s: %s: no such option; write --class=%s", verb, arg, name);
+	if (o && o->arg && !name[len])
+		return gp_fail("%s: %s: value missing; write --%s=%s", verb, arg, o->name, o->arg);
+	if (o && !o->arg && name[len])
+		return gp_fail("%s: %s: this option has no value; write --%s", verb, arg, o->name);
+	return gp_fail("%s: %s: unknown option; see gpreempt %s --help", verb, arg, verb);
+}
+
 /* ARGP_NO_ERRS: argp itself would print two lines. That disables --help too. */
 int gp_args(const struct argp *argp, int argc, char **argv, void *input)
 {
@@ -59,9 +130,7 @@ int gp_args(const struct argp *argp, int argc, char **argv, void *input)
 		return 0;
 	if (err == GP_ARGS_SAID)
 		return GP_EXIT_OWN;
-	return gp_fail("%s: %s: unknown option, or wrong use of its value; see %s --help",
-		       argv[0] + strlen("gpreempt "),
-		       failed_at > 0 && failed_at <= argc ? argv[failed_at - 1] : "?", argv[0]);
+	return fail_option(argp, argv[0] + strlen("gpreempt "), refused_of(argp, argc, argv));
 }
 
 /* Its current argument and the rest. */
@@ -131,6 +200,18 @@ int gp_args_pid(const char *verb, const char *text, pid_t *out)
 
 int gp_args_process(const char *verb, const char *text, pid_t *pid)
 {
+	pid_t second;
+	uint64_t ns;
+
+	if (gp_parse_pid(text, &second) && gp_args_is_class(text)) {
+		gp_fail("%s: %s: not a PID; write --class=%s", verb, text, text);
+		return GP_ARGS_SAID;
+	}
+	if (gp_parse_pid(text, &second) && !gp_parse_duration(text, &ns)) {
+		gp_fail("%s: %s: not a PID; write --in=%s, an option of gpreempt hint", verb, text,
+			text);
+		return GP_ARGS_SAID;
+	}
 	if (!*pid)
 		return gp_args_pid(verb, text, pid);
 	gp_fail("%s: two processes, %d and %s; name one", verb, (int)*pid, text);

@@ -62,6 +62,8 @@ int gp_flush_output(int status);
  */
 #define GP_ARGS_SAID ECANCELED
 int gp_args(const struct argp *argp, int argc, char **argv, void *input);
+/** Is it a class, as users write it? */
+bool gp_args_is_class(const char *text);
 /** A class option; 0 or GP_ARGS_SAID. */
 int gp_args_request(const char *verb, const char *text, struct gp_class_request *out);
 /** A time option, "500ms" or seconds, as "2" or "0.5"; 0 or GP_ARGS_SAID. */

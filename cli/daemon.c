@@ -128,7 +128,11 @@ int gp_fail_daemon(const char *verb, int err)
 			       verb);
 	case EPERM:
 		return gp_fail("%s: refused to use gpreemptd's socket: its listener is neither "
-			       "root nor this user",
+			       "root nor this user; correct GPREEMPT_DAEMON, or set it to none",
+			       verb);
+	case EACCES:
+		return gp_fail("%s: this user may not open gpreemptd's socket; let its owner set "
+			       "mode 755 on the folder, or set GPREEMPT_DAEMON=none",
 			       verb);
 	case ETIMEDOUT:
 	case EAGAIN:

@@ -232,6 +232,8 @@ int gp_launch_prepare(const char *verb, const char *class_text, const char *devi
 int gp_launch_failed(const char *verb, const char *file, int err)
 {
 	gp_fail("%s: %s: %s", verb, file,
+		err == ENOENT && strchr(file, ' ') ?
+			"not found; write CMD and its arguments without quotes around them" :
 		err == ENOENT ? "not found; write its path, or correct PATH" :
 		err == EACCES ? "not executable; run chmod +x, or write its interpreter before it" :
 				strerror(err));

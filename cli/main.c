@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* main.c - gpreempt(1): find the verb and call it. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -46,6 +49,57 @@ static int call(const struct gp_verb *verb, int argc, char **argv)
 	return gp_flush_output(verb->run(argc - 1, argv + 1));
 }
 
+/* ---- no verb: what was meant? ------------------------------------------------- */
+
+/* Is @word @verb but for one letter that is missing, wrong or too much? */
+static bool is_near(const char *word, const char *verb)
+{
+	size_t same = 0, n = strlen(word), m = strlen(verb);
+
+	while (word[same] && tolower((unsigned char)word[same]) == verb[same])
+		same++;
+	if (!word[same] && !verb[same])
+		return true;
+	if (n == m)
+		return !strcasecmp(word + same + 1, verb + same + 1);
+	if (n + 1 == m)
+		return !strcasecmp(word + same, verb + same + 1);
+	return n == m + 1 && !strcasecmp(word + same + 1, verb + same);
+}
+
+static bool is_program(const char *word)
+{
+	const char *at = getenv("PATH");
+	char path[PATH_MAX];
+
+	if (strchr(word, '/'))
+		return !access(word, X_OK);
+	while (at && *at) {
+		int len = (int)strcspn(at, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", len, at, word);
+		if (!access(path, X_OK))
+			return true;
+		at += len;
+		at += *at == ':';
+	}
+	return false;
+}
+
+static int fail_verb(const char *word)
+{
+	if (!strncmp(word, "--class", strlen("--class")) || !strncmp(word, "-c", 2))
+		return gp_fail("%s: verb missing; write gpreempt run --class=CLASS -- CMD", word);
+	for (size_t i = 0; i < VERBS; i++)
+		if (is_near(word, verbs[i].name))
+			return gp_fail("%s: unknown verb; write gpreempt %s", word, verbs[i].name);
+	if (is_program(word))
+		return gp_fail("%s: unknown verb; to run that program, write gpreempt run "
+			       "--class=be -- %s",
+			       word, word);
+	return gp_fail("%s: unknown verb; see gpreempt --help", word);
+}
+
 int main(int argc, char **argv)
 {
 	argp_program_version = "gpreempt " GP_VERSION;
@@ -66,5 +120,5 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < VERBS; i++)
 		if (!strcmp(argv[1], verbs[i].name))
 			return call(&verbs[i], argc, argv);
-	return gp_fail("%s: unknown verb; see gpreempt --help", argv[1]);
+	return fail_verb(argv[1]);
 }

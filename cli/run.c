@@ -76,6 +76,9 @@ int gp_verb_run(int argc, char **argv)
 
 	if (err)
 		return err;
+	if (!r.cmd.class_text && r.cmd.argv && gp_args_is_class(r.cmd.argv[0]))
+		return gp_fail("run: class missing; write --class=%s, not %s", r.cmd.argv[0],
+			       r.cmd.argv[0]);
 	if (!r.cmd.class_text)
 		return gp_fail("run: class missing; write --class=lc or --class=be");
 	if (!r.cmd.argv)

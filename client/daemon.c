@@ -536,8 +536,12 @@ static void look_for_it(struct gp_client_device *dev)
 		return;
 	}
 	if (fd != -ENOENT && fd != -EAGAIN)
-		gp_log_once(&said, GP_LOG_WARN, "cannot connect to gpreemptd: %s",
-			    fd == -EPERM ? "its socket belongs to another user" : strerror(-fd));
+		gp_log_once(&said, GP_LOG_WARN,
+			    "cannot connect to gpreemptd: %s; continuing without it",
+			    fd == -EPERM  ? "its socket belongs to another user" :
+			    fd == -EACCES ? "this user may not open its socket; let its owner set "
+					    "mode 755 on the folder" :
+					    strerror(-fd));
 	/* A daemon has the short timeslice itself, and gives each tenant its turn. */
 	if (fd != -EAGAIN && d->state != GP_DAEMON_LINK_MISSED)
 		say_slot(dev);

@@ -87,7 +87,8 @@ static uint64_t idle_of(const char *text, struct argp_state *state)
 	uint64_t ns = 0;
 
 	if (gp_parse_duration(text, &ns) || ns < IDLE_MIN_NS || ns > IDLE_MAX_NS)
-		argp_error(state, "--idle-exit=%s: write a time from 1s to 86400s", text);
+		argp_failure(state, GP_EXIT_USAGE, 0,
+			     "--idle-exit=%s: write a time from 1s to 86400s", text);
 	return ns;
 }
 
@@ -97,7 +98,7 @@ static int number_of(const char *text, struct argp_state *state)
 	long n = strtol(text, &end, 10);
 
 	if (!*text || *end || n < 0 || n > INT_MAX)
-		argp_error(state, "'%s': not a number", text);
+		argp_failure(state, GP_EXIT_USAGE, 0, "'%s': not a number", text);
 	return (int)n;
 }
 
@@ -106,7 +107,7 @@ static int role_of(const char *text, struct argp_state *state)
 	for (int role = 0; role <= GP_SPAWN_RESTORE; role++)
 		if (!strcmp(text, gp_spawn_names[role]))
 			return role;
-	argp_error(state, "'%s': no such role", text);
+	argp_failure(state, GP_EXIT_USAGE, 0, "'%s': no such role", text);
 	return NO_ROLE;
 }
 
@@ -168,7 +169,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->run_dir = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "'%s': unexpected argument; write options only", arg);
+		argp_failure(state, GP_EXIT_USAGE, 0,
+			     "'%s': unexpected argument; write options only", arg);
 		return 0;
 	default:
 		return parse_own(key, arg, state);

@@ -299,7 +299,9 @@ int gp_device_open(const char *text, struct gp_device **dev, char *why, size_t w
 				text);
 		else
 			explain(why, why_len,
-				"no GPU found; for the software GPU use --device=soft0 or "
+				"no GPU found: neither NVIDIA's driver nor AMD's KFD lists one; "
+				"see "
+				"gpreempt doctor, or use the software GPU, --device=soft0 or "
 				"GPREEMPT_BACKEND=softgpu");
 	}
 	return r;

@@ -294,8 +294,14 @@ static bool explain_holds(int err, char *why, size_t why_len)
 
 static void nv_explain(int err, char *why, size_t why_len)
 {
-	if (!explain_holds(err, why, why_len) && err == -EOPNOTSUPP)
+	if (explain_holds(err, why, why_len))
+		return;
+	if (err == -EOPNOTSUPP)
 		snprintf(why, why_len, "nvidia: the driver is too old; install 535 or later");
+	else if (err == -EACCES || err == -EPERM)
+		snprintf(why, why_len,
+			 "nvidia: this user may not open /dev/nvidiactl or /dev/nvidia*; join the "
+			 "group that owns them (ls -l /dev/nvidia*)");
 }
 
 static void soft_explain(int err, char *why, size_t why_len)

@@ -513,7 +513,13 @@ class Start(Keep):
                      ["--idle-exit=999ms"], ["--idle-exit=86401s"]):
             got, said = self.start_once(*args)
             self.assertEqual(got, 64, said)
-        self.assertIn("--idle-exit=86401s: write a time from 1s to 86400s", said)
+            if args != ["--frobnicate"]:
+                self.assertEqual(said.count("\n"), 1, said)
+        self.assertTrue(said.endswith("--idle-exit=86401s: write a time from 1s to 86400s\n"),
+                        said)
+        got, said = self.start_once("start")
+        self.assertTrue(said.endswith(": 'start': unexpected argument; write options only\n"),
+                        said)
         done = subprocess.run([FAKE, "--version"], text=True, capture_output=True,
                               timeout=PATIENCE_S)
         self.assertTrue(done.stdout.startswith("gpreemptd "))

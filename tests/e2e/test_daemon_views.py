@@ -20,7 +20,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fake_daemon as fake  # noqa: E402
 import trace_rules  # noqa: E402
-from rig import CLI, PATIENCE_S, Rig  # noqa: E402
+from rig import BUILD, CLI, PATIENCE_S, Rig  # noqa: E402
 
 LC_PID = 1      # a process that always exists
 
@@ -279,6 +279,77 @@ class Apply(Views):
         self.daemon.answer = lambda peer, message: None
         self.assertIn("does not answer",
                       self.failed("attach", "--class=be", str(self.me)))
+
+
+class Strangers(Views):
+    """A daemon that is not ours: of another version, or of another user."""
+
+    def said_by_tenant(self):
+        """The first line on stderr of a program that runs on all the same."""
+        path = os.path.join(self.dir, "err")
+        with open(path, "w") as err:
+            proc = subprocess.Popen(
+                [CLI, "run", "--class=be", "--device=soft0", "--",
+                 os.path.join(BUILD, "bench/be"), "--iters=100000", "--blocks=2"], text=True,
+                env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err)
+        self.programs.append(proc)
+        self.assertIn("ready", proc.stdout.readline())
+
+        def read():
+            with open(path) as f:
+                return f.read()
+        self.eventually("it says so", lambda: "\n" in read())
+        return read().splitlines()[0]
+
+    def test_another_version(self):
+        def answer(peer, message):
+            peer.send(bytes(fake.Head(fake.MAGIC, fake.VERSION + 1, fake.RESULT,
+                                      fake.c.sizeof(fake.Head), -errno.EPROTO)))
+        self.daemon.answer = answer
+        for args in (["why", str(self.me)], ["set", "--class=be", str(self.me)]):
+            self.assertEqual(self.failed(*args),
+                             f"gpreempt: {args[0]}: gpreemptd uses another protocol version; "
+                             "install the same version of both\n")
+        self.assertEqual(self.said_by_tenant(),
+                         "gpreempt: gpreemptd sent an invalid message (no message); "
+                         "disconnecting; install the same version of both")
+
+    @unittest.skipIf(os.geteuid(), "needs root")
+    def test_another_users(self):
+        self.daemon.stop()
+        os.chmod(self.dir, 0o755)
+        place = os.path.join(self.dir, "theirs")
+        os.mkdir(place)
+        os.chown(place, 65534, 65534)
+        path = os.path.join(place, "sock")
+        theirs = subprocess.Popen(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c",
+             "import socket, sys\ns = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+             "s.bind(sys.argv[1])\ns.listen()\nprint('up', flush=True)\nsys.stdin.read()", path],
+            text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.programs.append(theirs)
+        if theirs.stdout.readline() != "up\n":
+            self.skipTest("that user cannot run Python")
+        self.env["GPREEMPT_DAEMON"] = path
+        self.assertEqual(self.failed("why", str(self.me)),
+                         "gpreempt: why: refused to use gpreemptd's socket: its listener is "
+                         "neither root nor this user; correct GPREEMPT_DAEMON, or set it to none\n")
+        self.assertEqual(self.said_by_tenant(),
+                         "gpreempt: cannot connect to gpreemptd: its socket belongs to another "
+                         "user; continuing without it")
+
+    @unittest.skipIf(os.geteuid(), "needs root")
+    def test_roots_in_a_closed_folder(self):
+        os.chmod(self.dir, 0o700)
+        done = subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", CLI, "why", "1"],
+            text=True, capture_output=True, env=self.env, timeout=PATIENCE_S,
+            stdin=subprocess.DEVNULL)
+        if not done.stderr.startswith("gpreempt: why"):
+            self.skipTest("that user cannot run gpreempt")
+        self.assertEqual((done.returncode, done.stderr), (
+            125, "gpreempt: why: this user may not open gpreemptd's socket; let its owner set "
+                 "mode 755 on the folder, or set GPREEMPT_DAEMON=none\n"))
 
 
 class Top(Views):

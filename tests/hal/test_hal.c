@@ -126,6 +126,21 @@ static void test_dummies(void **state)
 	gp_device_close(NULL);
 }
 
+/* The lines for a driver that is too old, and for a device that belongs to others. */
+static void test_nvidia_explains(void **state)
+{
+	const struct gp_hal_ops *nvidia = gp_hal_find("nvidia");
+	char why[256] = "";
+
+	assert_non_null(nvidia);
+	nvidia->explain(-EOPNOTSUPP, why, sizeof(why));
+	assert_string_equal(why, "nvidia: the driver is too old; install 535 or later");
+	nvidia->explain(-EACCES, why, sizeof(why));
+	assert_string_equal(why,
+			    "nvidia: this user may not open /dev/nvidiactl or /dev/nvidia*; join "
+			    "the group that owns them (ls -l /dev/nvidia*)");
+}
+
 /* One word of 8 bytes each except the name and the ABI: no op is left out. */
 static void test_no_op_is_missing(void **state)
 {
@@ -245,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_dummies),
+		cmocka_unit_test(test_nvidia_explains),
 		cmocka_unit_test(test_no_op_is_missing),
 		cmocka_unit_test(test_open),
 		cmocka_unit_test(test_open_refusals),
