@@ -220,9 +220,9 @@ $(O)/lib/gpreempt/bench/%: bench/%
 	$(Q)cp $< $@
 
 $(O)/bench/lc: $(call obj,bench/plan/arrivals.c bench/plan/random.c)
-# The linker takes only the parts of the bench that client.c calls.
-$(O)/bench/client: $(BENCH_A) $(CORE_A)
-$(O)/bench/client: BENCH_LIBS := -ljansson
+# The linker takes only the parts of the bench that they call.
+$(O)/bench/client $(O)/bench/be: $(BENCH_A) $(CORE_A)
+$(O)/bench/client $(O)/bench/be: BENCH_LIBS := -ljansson
 $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(APP_SRCS))
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(BENCH_LIBS) -ldl -lm

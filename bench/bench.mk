@@ -61,7 +61,7 @@ bench-rig: need-python all
 	$(Q)$(RIG) run $(rig_opts) --suite bench --keep $(abspath $(BENCH_RIG_DIR)) --tally $(TALLY)
 	$(Q)$(BENCH) report $(BENCH_RIG_DIR)
 
-# SUITE=latency|exact|kill|safety|many|share|edf|rules|controls|copies|devices; ROWS: which rows (default
+# SUITE=latency|exact|kill|safety|many|share|edf|rules|controls|copies|devices|leave; ROWS: which rows (default
 # all); `make check-gpu SUITE=latency ROWS=--list` lists all rows.
 SUITE ?= latency
 .PHONY: check-gpu demo

@@ -20,6 +20,7 @@ const char *gp_why_name(uint32_t reason)
 		[GP_WHY_PUT_OFF] = "put_off", [GP_WHY_SWITCHING] = "switching",
 		[GP_WHY_CAP] = "cap",	      [GP_WHY_LC] = "lc",
 		[GP_WHY_MINIMUM] = "minimum", [GP_WHY_RETRY] = "retry",
+		[GP_WHY_SLOW] = "slow",
 	};
 
 	return reason < sizeof(name) / sizeof(name[0]) ? name[reason] : "unknown";
@@ -152,6 +153,13 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 		break;
 	case GP_WHY_RETRY:
 		retry(out, r);
+		break;
+	case GP_WHY_SLOW:
+		fputs("It takes longer than be_leave_limit to leave the device, and "
+		      "latency-critical work may come before it has left",
+		      out);
+		times(out, r);
+		fputc('.', out);
 		break;
 	default:
 		fprintf(out, "Unknown reason %u; install the gpreempt of gpreemptd's version.",

@@ -175,9 +175,10 @@ static void follow(struct gp_call *call)
 	call->turned = g->off != was_off;
 }
 
-static void report_outcome(struct gp_runtime *rt, uint32_t decision, int err)
+/* @took_ns: of a call; 0: of none. */
+static void report_outcome(struct gp_runtime *rt, uint32_t decision, int err, uint64_t took_ns)
 {
-	const struct gp_event ev = { .type = GP_EV_OUTCOME, .outcome = { decision, err } };
+	const struct gp_event ev = { .type = GP_EV_OUTCOME, .outcome = { decision, err, took_ns } };
 
 	gp_runtime_event(rt, &ev);
 }
@@ -191,7 +192,7 @@ void gp_call_done(struct gp_call *call)
 	if (ops->called)
 		ops->called(rt->config.host, call);
 	if (!call->own)
-		report_outcome(rt, call->what.id, call->err);
+		report_outcome(rt, call->what.id, call->err, call->took_ns);
 	gp_runtime_job_end(rt, call->group);
 	for (size_t i = 0; i < call->copies; i++)
 		gp_runtime_job_end(rt, call->copy[i]);
@@ -313,17 +314,17 @@ static void start(struct gp_runtime *rt, const struct gp_decision *d)
 	if (d->type == GP_DO_HOLD || d->type == GP_DO_RELEASE) {
 		err = hold(rt, d);
 		if (err)
-			report_outcome(rt, d->id, err);
+			report_outcome(rt, d->id, err, 0);
 		return;
 	}
 	if (d->type == GP_DO_SET_SLICE && rt->managed) {
-		report_outcome(rt, d->id, 0);
+		report_outcome(rt, d->id, 0, 0);
 		return;
 	}
 	group = gp_runtime_group_present(rt, d->group);
 	err = group ? start_call(rt, group, d, false) : -ESRCH;
 	if (err)
-		report_outcome(rt, d->id, err);
+		report_outcome(rt, d->id, err, 0);
 }
 
 static void start_all(struct gp_runtime *rt)
@@ -347,7 +348,7 @@ static void arm(struct gp_runtime *rt)
 	if (rt->config.ops->arm)
 		err = rt->config.ops->arm(rt->config.host, rt->due_ns);
 	if (err)
-		report_outcome(rt, rt->arm_id, err);
+		report_outcome(rt, rt->arm_id, err, 0);
 }
 
 static void look_before(struct gp_runtime *rt)

@@ -178,7 +178,8 @@ static bool may_open(const struct gp_sched *s)
 	if (!be_wants(s) || s->now_ns < earliest_ns(s) || !lc_groups(s))
 		return false;
 	/* Not in the middle of a rotation: the window would pass unused. */
-	return gp_holds_by_suspend(s) || resident_runs(s);
+	return gp_holds_by_suspend(s) || resident_runs(s) ||
+	       gp_leave_keeps_off(s, &s->tenant[gp_rotate_tenant(s)]);
 }
 
 static void open_window(struct gp_sched *s)
@@ -194,6 +195,15 @@ static void open_window(struct gp_sched *s)
 	    t->unused_windows < UNUSED_BY_CHANCE + WINDOW_SHIFT_MAX)
 		t->unused_windows++;
 	t->window_ns = s->now_ns;
+}
+
+void gp_min_left(struct gp_sched *s, uint64_t ns)
+{
+	const uint32_t pct = s->config.be_min_pct;
+
+	if (pct)
+		s->window_next_ns =
+			gp_max_u64(s->window_next_ns, gp_add_sat(s->now_ns, ns / pct * 100));
 }
 
 static void close_window(struct gp_sched *s)

@@ -332,9 +332,13 @@ static size_t list_ready(const struct gp_sched *s, uint32_t after,
 	for (uint32_t k = 1; k <= s->tenants; k++) {
 		uint32_t i = (after + k) % s->tenants;
 
-		if (is_ready(s, &s->tenant[i]))
+		if (is_ready(s, &s->tenant[i]) && !gp_leave_keeps_off(s, &s->tenant[i]))
 			tenant[n++] = i;
 	}
+	/* One that is slow to leave then waits in its turn, for a window at least. */
+	for (uint32_t k = 1; !n && k <= s->tenants; k++)
+		if (is_ready(s, &s->tenant[(after + k) % s->tenants]))
+			tenant[n++] = (after + k) % s->tenants;
 	return n;
 }
 
@@ -423,14 +427,16 @@ static void new_turn(struct gp_sched *s)
 	s->turn_ns = s->config.be_policy->quantum(&t->be, &at);
 }
 
-static bool others_wait(const struct gp_sched *s)
+/* @keen: only those that could run at once. */
+static bool others_wait(const struct gp_sched *s, bool keen)
 {
 	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (i != s->resident && gp_computes(g) && g->tenant != GP_NONE &&
 		    s->tenant[g->tenant].be.runnable && g->retry_ns <= s->now_ns &&
-		    gp_rotate_ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns)
+		    gp_rotate_ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns &&
+		    !(keen && gp_leave_keeps_off(s, &s->tenant[g->tenant])))
 			return true;
 	}
 	return false;
@@ -443,7 +449,9 @@ static bool rotation_due(const struct gp_sched *s)
 
 	if (is_capped(s, t) && over)
 		return true;
-	return others_wait(s) && (over || !t->be.runnable);
+	if (gp_leave_keeps_off(s, t) && others_wait(s, true))
+		return true;
+	return others_wait(s, false) && (over || !t->be.runnable);
 }
 
 /* The former resident may have left, or have another class by now. */
@@ -523,7 +531,7 @@ uint64_t gp_rotate_turn_end_ns(const struct gp_sched *s)
 	if (s->resident == GP_NONE)
 		return GP_NEVER;
 	t = &s->tenant[s->group[s->resident].tenant];
-	if (!is_capped(s, t) && !others_wait(s))
+	if (!is_capped(s, t) && !others_wait(s, false))
 		return GP_NEVER;
 	if (s->rotate_since_ns)
 		return gp_add_sat(s->rotate_since_ns, s->config.rotation_defer_max_ns);

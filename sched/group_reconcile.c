@@ -155,7 +155,7 @@ static bool wants_on(const struct gp_sched *s, const struct pass *p, const struc
 		return true;
 	if (gp_takes_turns(s, t))
 		return (uint32_t)(g - s->group) == s->resident && !p->holder && !must_yield(s) &&
-		       !gp_cut_keeps_be_off(s);
+		       !gp_cut_keeps_be_off(s) && !gp_leave_keeps_off(s, t) && !t->probing;
 	if (t->spec.cls.cls != GP_CLASS_LC)
 		return true;
 	return !s->window_since_ns && !(p->suspender && gp_cut_off(s, t, p->suspender)) &&
@@ -308,7 +308,7 @@ static void slice_is_set(struct gp_group_state *g)
 	g->slice_refused_us = GP_NEVER;
 }
 
-void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t error)
+void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t error, uint64_t took_ns)
 {
 	g->pending = 0;
 	if (error == -ESRCH || error == -ENODEV) {
@@ -318,6 +318,8 @@ void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t erro
 	if (error == -EOPNOTSUPP && g->pending_type == GP_DO_PREEMPT)
 		gp_cut_refused(s);
 	g->error = error;
+	if (g->pending_type == GP_DO_SUSPEND && g->tenant != GP_NONE)
+		gp_leave_suspended(s, &s->tenant[g->tenant], error ? 0 : took_ns);
 	if (error) {
 		group_failed(s, g);
 		return;

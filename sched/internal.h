@@ -25,6 +25,8 @@
 #define GP_BACKOFF_NS GP_NS_PER_MS /* doubles with each failure .. */
 #define GP_BACKOFF_SHIFT_MAX 6	   /* .. to 64 ms */
 
+#define GP_LEAVE_PAUSES 4 /* LC's latest that tell how long the next one is */
+
 enum gp_activity {
 	GP_ACT_UNKNOWN,
 	GP_ACT_BUSY,
@@ -96,6 +98,13 @@ struct gp_tenant {
 	uint64_t window_ns;	  /* the latest of them opened then .. */
 	uint64_t window_ended_ns; /* .. and ended then; 0: none yet */
 
+	/* leave.c, of BE */
+	uint64_t leave_ns[32]; /* its latest suspends took so long; .. */
+	uint32_t leaves;       /* .. number of all of them */
+	uint32_t slow;	       /* it is slow to leave the device */
+	uint32_t probing;      /* it is suspended only to measure that */
+	uint64_t leave_seen_ns;
+
 	uint64_t said;
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
 	uint64_t run_ns, used_ns;
@@ -141,12 +150,17 @@ struct gp_sched {
 	uint64_t window_since_ns; /* LC is suspended for BE since; 0: it is not */
 	uint64_t be_back_ns;	  /* latest end of be_off; 0: none yet */
 	uint64_t window_next_ns;  /* no other window before */
-	uint64_t usage_until_ns;  /* all use until then is reported */
-	uint32_t cut_top;	  /* most urgent of LC with work, or GP_NONE */
-	uint32_t cut_was;	  /* the value before cut_top */
-	uint64_t cut_asked_ns;	  /* asked for cut_top's job since */
-	uint32_t be_off;	  /* BE is suspended for LC that will likely be preempted */
-	uint32_t resident;	  /* index of a group, or GP_NONE */
+	/* leave.c: LC has been idle since, 0: it is not; its latest long pauses; the short ones */
+	uint64_t pause_since_ns;
+	uint64_t pause_ns[GP_LEAVE_PAUSES];
+	uint32_t pauses;
+	uint64_t short_pause_ns;
+	uint64_t usage_until_ns; /* all use until then is reported */
+	uint32_t cut_top;	 /* most urgent of LC with work, or GP_NONE */
+	uint32_t cut_was;	 /* the value before cut_top */
+	uint64_t cut_asked_ns;	 /* asked for cut_top's job since */
+	uint32_t be_off;	 /* BE is suspended for LC that will likely be preempted */
+	uint32_t resident;	 /* index of a group, or GP_NONE */
 	uint32_t slot_ok;
 	uint32_t closed;
 	uint32_t overflow; /* a decision found no room in this step */
@@ -276,6 +290,19 @@ void gp_rotate_group_gone(struct gp_sched *s, uint32_t group);
 uint64_t gp_rotate_next_ns(const struct gp_sched *s);
 /* Index of the tenant that has its turn; GP_NONE: none has. */
 uint32_t gp_rotate_tenant(const struct gp_sched *s);
+
+/* ---- leave.c ---- */
+
+/* @t has been suspended in @took_ns; 0: unknown. */
+void gp_leave_suspended(struct gp_sched *s, struct gp_tenant *t, uint64_t took_ns);
+/* The longest of its latest suspends. */
+uint64_t gp_leave_ns(const struct gp_tenant *t);
+/* BE @t is slow to leave, and LC may have work before it has left. */
+bool gp_leave_keeps_off(const struct gp_sched *s, const struct gp_tenant *t);
+/* That may change then. */
+uint64_t gp_leave_until_ns(const struct gp_sched *s, const struct gp_tenant *t);
+void gp_leave_reconcile(struct gp_sched *s);
+uint64_t gp_leave_next_ns(const struct gp_sched *s);
 /* When @t may have a turn; 0: now. */
 uint64_t gp_rotate_ready_ns(const struct gp_sched *s, const struct gp_tenant *t);
 /* Number of tenants with a turn before @tenant, as things are. */
@@ -294,6 +321,8 @@ uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups);
 void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event);
 /* Usage of BE @t is reported, by @at_ns (0: unknown) until then. */
 void gp_min_used(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns, uint64_t at_ns);
+/* Beyond its window the resident had the device for @ns, until it had left. */
+void gp_min_left(struct gp_sched *s, uint64_t ns);
 /* @t left its latest windows unused. */
 bool gp_min_unused(const struct gp_tenant *t);
 /* Latest end of the open window. */
@@ -329,7 +358,8 @@ uint64_t gp_cut_next_ns(const struct gp_sched *s);
 /* Does @g run without a turn because its tenant is idle? */
 bool gp_group_idles(const struct gp_sched *s, const struct gp_group_state *g);
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out);
-void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t error);
+void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t error,
+		      uint64_t took_ns);
 void gp_group_free(struct gp_sched *s, struct gp_group_state *g);
 uint64_t gp_group_next_ns(const struct gp_sched *s);
 

@@ -32,7 +32,8 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	if (c.rotate && c.slots == 1)
 		return -EINVAL;
 	if (c.be_min_pct > BE_MIN_PCT_MAX || c.lc_preempt > GP_LC_CUT_SUSPEND ||
-	    c.be_period_ns > PERIOD_MAX_NS || c.control_ns > PERIOD_MAX_NS)
+	    c.be_period_ns > PERIOD_MAX_NS || c.control_ns > PERIOD_MAX_NS ||
+	    c.leave_limit_ns > PERIOD_MAX_NS)
 		return -EINVAL;
 	if (!c.be_policy)
 		c.be_policy = &gp_policy_fair;
@@ -356,7 +357,7 @@ static void apply_outcome(struct gp_sched *s, const struct gp_event *ev)
 	}
 	for (size_t i = 0; i < s->groups; i++) {
 		if (s->group[i].id && s->group[i].pending == id) {
-			gp_group_outcome(s, &s->group[i], ev->outcome.error);
+			gp_group_outcome(s, &s->group[i], ev->outcome.error, ev->outcome.took_ns);
 			return;
 		}
 	}
@@ -500,6 +501,7 @@ static uint64_t next_ns(const struct gp_sched *s)
 	next = gp_min_u64(next, gp_rotate_next_ns(s));
 	next = gp_min_u64(next, gp_min_next_ns(s));
 	next = gp_min_u64(next, gp_cut_next_ns(s));
+	next = gp_min_u64(next, gp_leave_next_ns(s));
 	next = gp_min_u64(next, gp_group_next_ns(s));
 	if (s->overflow)
 		next = s->now_ns;
@@ -540,6 +542,7 @@ int gp_sched_step(struct gp_sched *s, uint64_t now_ns, const struct gp_event *ev
 	apply(s, event, out);
 	gp_length_reconcile(s);
 	gp_hold_reconcile(s, out);
+	gp_leave_reconcile(s);
 	gp_rotate_reconcile(s);
 	gp_min_reconcile(s, event);
 	gp_cut_reconcile(s);
@@ -568,6 +571,17 @@ int gp_sched_set_share(struct gp_sched *s, uint64_t quantum_ns, uint32_t be_min_
 	s->config.quantum_ns = quantum_ns;
 	s->config.be_min_pct = be_min_pct;
 	return 0;
+}
+
+void gp_sched_set_leave_limit(struct gp_sched *s, uint64_t limit_ns)
+{
+	s->config.leave_limit_ns = gp_min_u64(limit_ns, PERIOD_MAX_NS);
+	if (limit_ns)
+		return;
+	for (size_t i = 0; i < s->tenants; i++) {
+		s->tenant[i].slow = 0;
+		s->tenant[i].probing = 0;
+	}
 }
 
 void gp_sched_set_policy(struct gp_sched *s, const struct gp_be_policy *be,

@@ -131,6 +131,7 @@ enum gp_idle {
  * @slot.have: this instance has the device's short slice
  * @outcome.decision: its id
  * @outcome.error: 0 or negative errno
+ * @outcome.took_ns: time of the control itself; 0: unknown
  * @measured.took_ns: from the hold to having the device
  * @measured.missed: the tenant did not have the device by then
  * @usage.used_ns: time on the device since the last such event. With @displaced_ns, the core
@@ -171,6 +172,7 @@ struct gp_event {
 		struct {
 			uint32_t decision;
 			int32_t error;
+			uint64_t took_ns;
 		} outcome;
 		struct {
 			uint64_t took_ns;
@@ -277,6 +279,11 @@ struct gp_sched_config {
 	/* windows of the BE minimum open at most once in this time: 50 ms */
 	uint64_t be_period_ns;
 	/*
+	 * with rotate where slices preempt: BE that takes longer to leave has its turns only while
+	 * LC is likely to stay idle; 0: as other BE
+	 */
+	uint64_t leave_limit_ns;
+	/*
 	 * with rotate where slices preempt: an IDLE BE tenant keeps running, with this slice,
 	 * so that its new work can be observed; 0: it is suspended like a waiting one
 	 */
@@ -329,6 +336,15 @@ void gp_sched_set_policy(struct gp_sched *sched, const struct gp_be_policy *be,
  * Return: 0; -EINVAL: quantum 0, or a minimum over 50 %.
  */
 int gp_sched_set_share(struct gp_sched *sched, uint64_t quantum_ns, uint32_t be_min_pct);
+
+/**
+ * gp_sched_leave_ns() - So long before LC has work the core wants to know of it (GP_BUSY_SOON), as
+ * a BE tenant is slow to leave. 0: none is.
+ */
+uint64_t gp_sched_leave_ns(const struct gp_sched *sched);
+
+/** Change leave_limit_ns from the next step on. What was measured stays. */
+void gp_sched_set_leave_limit(struct gp_sched *sched, uint64_t limit_ns);
 
 /**
  * gp_sched_rotation_deferred() - Does only LC's activity defer the end of a turn, or a resume
@@ -393,6 +409,11 @@ enum gp_why {
 	GP_WHY_LC,
 	GP_WHY_MINIMUM, /* LC: BE has its minimum from since_ns to at most until_ns */
 	GP_WHY_RETRY,	/* its resume failed (@error); the next try is at until_ns */
+	/*
+	 * it is slow to leave the device, and LC may have work by then; until_ns: when it may run,
+	 * if LC stays idle
+	 */
+	GP_WHY_SLOW,
 };
 
 struct gp_sched_why {

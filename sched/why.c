@@ -77,6 +77,11 @@ static void why_resident_off(const struct gp_sched *s, const struct gp_tenant *t
 		because_of_lc(why, lc);
 		return;
 	}
+	if (gp_leave_keeps_off(s, t)) {
+		why->reason = GP_WHY_SLOW;
+		why->until_ns = known(gp_leave_until_ns(s, t));
+		return;
+	}
 	why->reason = GP_WHY_SWITCHING;
 	why->since_ns = s->turn_since_ns;
 	for (uint32_t i = 0; i < s->groups; i++) {

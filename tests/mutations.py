@@ -9,6 +9,7 @@ Mutation = collections.namedtuple("Mutation", "name file old new equivalent", de
 
 GROUP = "sched/group_reconcile.c"
 ROTATION = "sched/be_rotation.c"
+LEAVE = "sched/leave.c"
 MINIMUM = "sched/be_minimum.c"
 PREEMPT = "sched/lc_preempt.c"
 HOLD = "sched/hold.c"
@@ -173,10 +174,31 @@ MUTATIONS = [Mutation(*m) for m in [
     ("unused-turn-without-end", ROTATION,
      " || (tenant != GP_NONE && gp_min_unused(&s->tenant[tenant]))", ""),
     ("unused-windows-refunded", ROTATION, "gp_min_unused(t) ? 0 : gp_min_u64(", "gp_min_u64("),
+    ("slow-tenant-minimum-counts-no-leave", MINIMUM, "gp_add_sat(s->now_ns, ns / pct * 100)",
+     "s->now_ns"),
+    ("no-window-for-a-slow-tenant", MINIMUM, " ||\n\t       gp_leave_keeps_off(s, &s->tenant[gp_rotate_tenant(s)]);", ";"),
+    # ---- slow to leave
+    ("one-slow-suspend-is-enough", LEAVE, "over >= SLOW_FROM", "over"),
+    ("slow-for-ever", LEAVE, "t->slow ? over != 0 :", "t->slow ? 1 :"),
+    ("slow-where-suspends-hold", LEAVE, "if (!follows(s) || !took_ns)", "if (!took_ns)"),
+    ("slow-beside-work-of-lc", LEAVE, "if (!s->pause_since_ns || has_lc(s, is_soon))",
+     "if (has_lc(s, is_soon))"),
+    ("slow-before-named-work", LEAVE, "if (!s->pause_since_ns || has_lc(s, is_soon))",
+     "if (!s->pause_since_ns)"),
+    ("slow-until-work-comes", LEAVE, "r.end_ns = least - off_ns;", "r.end_ns = least;"),
+    ("slow-in-short-pauses", LEAVE, "if (least >= gp_add_sat(r.begin_ns, off_ns + leave_ns))",
+     "if (least >= off_ns)"),
+    ("slow-never-again", LEAVE, "return paused_ns < may.again_ns && (", "return ("),
+    ("probe-without-lc", LEAVE, " && !s->window_since_ns &&\n\t       has_lc(s, any);",
+     " && !s->window_since_ns;"),
+    ("probe-without-end", LEAVE, "\tt->probing = 0;\n\tt->leave_seen_ns", "\tt->leave_seen_ns"),
+    ("probe-all-the-time", LEAVE, "#define PROBE_NS (1000 *", "#define PROBE_NS (10 *"),
+    ("others-wait-for-a-slow-tenant", ROTATION,
+     "\tif (gp_leave_keeps_off(s, t) && others_wait(s, true))\n\t\treturn true;\n", ""),
     ("owed-without-bound", MINIMUM,
      "\tif (!s->window_since_ns)\n\t\ts->min_owed = gp_min_u64(s->min_owed, owed_max(s));\n", ""),
     ("window-never-ends-unpaid", MINIMUM, " || s->now_ns >= gp_min_window_end_ns(s)))", "))"),
-    ("window-by-any-event", MINIMUM, " ||\n\t    event->type != GP_EV_TIMER)", ")"),
+    ("window-by-any-event", MINIMUM, " &&\n\t    event->type == GP_EV_TIMER)", ")"),
     ("unknown-lc-is-idle", MINIMUM, "(doubt && t->activity == GP_ACT_UNKNOWN)", "0"),
     ("window-pays-no-switch", MINIMUM,
      "\ts->min_owed += s->config.switch_ns * (100 - s->config.be_min_pct);\n", ""),

@@ -15,6 +15,7 @@
 #include "bench/gpu/clock.h"
 #include "bench/gpu/cuda.h"
 #include "bench/gpu/die.h"
+#include "bench/gpu/kind.h"
 #include "bench/gpu/opts.h"
 #include "bench/gpu/roundtrip.h"
 #include "bench/gpu/work.h"
@@ -23,7 +24,7 @@
 
 static struct {
 	char kind[16];
-	char out[512];
+	char out[512], workload[64];
 	uint64_t kernel_us, iters, blocks, seconds, kernels, copy_bytes;
 	uint64_t die_after_us, die_signal;
 	bool calibrate, control;
@@ -49,6 +50,10 @@ static const struct gp_opt opts[] = {
 	  .number = &opt.seconds,
 	  .help = "time limit (default: until SIGTERM or end of input)" },
 	{ .name = "kernels", .number = &opt.kernels, .help = "number of kernels" },
+	{ .name = "workload",
+	  .text = opt.workload,
+	  .text_len = sizeof(opt.workload),
+	  .help = "instead of kernels, requests of this one, such as uvm:64MiB" },
 	{ .name = "copy-bytes",
 	  .number = &opt.copy_bytes,
 	  .help = "instead of each kernel, copy so many in and out, a multiple of 8" },
@@ -74,6 +79,7 @@ static void on_signal(int sig)
 struct be {
 	struct gp_work work;
 	struct gp_roundtrip trip; /* no bytes: kernels */
+	struct gp_job *job;	  /* NULL: kernels */
 	void *event[QUEUED];
 	FILE *out;
 	uint64_t started, done; /* kernels */
@@ -111,7 +117,9 @@ static void start_one(struct be *be)
 		gp_bench_die_at(gp_clock_now_ns() + opt.die_after_us * 1000, (int)opt.die_signal);
 	gp_roundtrip_in(&be->trip);
 	gp_roundtrip_out(&be->trip);
-	if (!be->trip.bytes)
+	if (be->job)
+		gp_job_request(be->job, NULL);
+	else if (!be->trip.bytes)
 		gp_work_launch(&be->work);
 	GP_CU(cuEventRecord(be->event[be->started % QUEUED], be->work.stream));
 	be->started++;
@@ -149,6 +157,18 @@ static void loop(struct be *be)
 		finish_one(be);
 }
 
+static void open_workload(struct be *be, const struct gp_bench_gpu *gpu)
+{
+	char why[256];
+	struct gp_workload *workload = gp_workload_named(opt.workload, why, sizeof(why));
+
+	if (!workload) {
+		fprintf(stderr, "be: --workload=%s: %s\n", opt.workload, why);
+		exit(2);
+	}
+	be->job = gp_job_open(gpu, workload, false, NULL, be->work.stream);
+}
+
 static void setup(struct be *be, struct gp_bench_gpu *gpu)
 {
 	const int kind = gp_work_kind_parse(opt.kind);
@@ -166,6 +186,8 @@ static void setup(struct be *be, struct gp_bench_gpu *gpu)
 				    GP_CU_EVENT_BLOCKING_SYNC | GP_CU_EVENT_DISABLE_TIMING));
 	gp_work_open(&be->work, gpu, (enum gp_work_kind)kind, (uint32_t)opt.blocks, stream);
 	gp_roundtrip_open(&be->trip, opt.copy_bytes & ~7ull, stream);
+	if (opt.workload[0])
+		open_workload(be, gpu);
 	if (opt.iters)
 		be->work.iters = (uint32_t)opt.iters;
 	else
@@ -223,7 +245,8 @@ int main(int argc, char **argv)
 		be.end_ns = start_ns + opt.seconds * 1000000000u;
 	loop(&be);
 	start_ns = gp_clock_now_ns() - start_ns;
-	good = gp_work_check(&be.work, &checksum) && gp_roundtrip_check(&be.trip);
+	good = gp_work_check(&be.work, &checksum) && gp_roundtrip_check(&be.trip) &&
+	       (!be.job || gp_job_check(be.job));
 	printf("be kind=%s kernels=%llu ns=%llu checksum=%016llx result=%s\n", opt.kind,
 	       (unsigned long long)be.done, (unsigned long long)start_ns,
 	       (unsigned long long)checksum, good ? "right" : "WRONG");

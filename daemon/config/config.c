@@ -21,6 +21,7 @@ int gp_config_default(struct gp_config **config)
 		.lc_policy = &gp_policy_level,
 		.quantum_ns = GP_CONFIG_QUANTUM_NS,
 		.be_min_pct = GP_CONFIG_BE_MIN_PCT,
+		.leave_limit_ns = GP_CONFIG_LEAVE_LIMIT_NS,
 		.default_class.cls.cls = GP_CLASS_NONE,
 	};
 	c->default_max_class.any = true;
@@ -88,6 +89,7 @@ static bool same_settings(const struct gp_config_settings *a, const struct gp_co
 {
 	return a->be_policy == b->be_policy && a->lc_policy == b->lc_policy &&
 	       a->quantum_ns == b->quantum_ns && a->be_min_pct == b->be_min_pct &&
+	       a->leave_limit_ns == b->leave_limit_ns &&
 	       same_class(&a->default_class, &b->default_class);
 }
 
@@ -174,13 +176,16 @@ static void put_class(FILE *to, const char *before, const char *key,
 
 static void put_settings(FILE *to, const char *before, const struct gp_config_settings *s)
 {
-	char quantum[GP_DURATION_TEXT_LEN];
+	char quantum[GP_DURATION_TEXT_LEN], leave[GP_DURATION_TEXT_LEN] = "off";
 
 	gp_format_duration(s->quantum_ns, quantum, sizeof(quantum));
+	if (s->leave_limit_ns)
+		gp_format_duration(s->leave_limit_ns, leave, sizeof(leave));
 	put(to, before, "be_policy", s->be_policy->name);
 	put(to, before, "lc_policy", s->lc_policy->name);
 	put(to, before, "be_quantum", quantum);
 	put_number(to, before, "be_min_pct", s->be_min_pct);
+	put(to, before, "be_leave_limit", leave);
 	put_class(to, before, "default_class", &s->default_class);
 }
 

@@ -29,6 +29,7 @@
 /* Defaults for values that are not in the file. */
 #define GP_CONFIG_QUANTUM_NS 50000000u
 #define GP_CONFIG_BE_MIN_PCT 5u
+#define GP_CONFIG_LEAVE_LIMIT_NS 1000000u
 #define GP_CONFIG_TENANTS 64u
 #define GP_CONFIG_CONNECTIONS 64u
 
@@ -36,6 +37,8 @@
  * struct gp_config_settings - how one device is shared.
  * @quantum_ns: length of a best-effort tenant's turn
  * @be_min_pct: best-effort's minimum, however busy latency-critical is
+ * @leave_limit_ns: best-effort that takes longer to leave the device is off while latency-critical
+ *	work may come; 0: never
  * @default_class: the class of processes without a rule
  */
 struct gp_config_settings {
@@ -43,6 +46,7 @@ struct gp_config_settings {
 	const struct gp_lc_policy *lc_policy;
 	uint64_t quantum_ns;
 	uint32_t be_min_pct;
+	uint64_t leave_limit_ns;
 	struct gp_class_request default_class;
 };
 

@@ -15,6 +15,8 @@
 #define NS_PER_MS 1000000ull
 #define QUANTUM_MIN_NS NS_PER_MS
 #define QUANTUM_MAX_NS (10000 * NS_PER_MS)
+#define LEAVE_LIMIT_MIN_NS 100000u
+#define LEAVE_LIMIT_MAX_NS 1000000000u
 #define BE_MIN_PCT_MAX 50 /* the core's limit */
 #define USER_MAX 1024	  /* tenants, connections */
 #define CONTAINER_MIN 12  /* digits, as many as runtimes show */
@@ -146,6 +148,22 @@ static int take_be_min_pct(struct gp_yaml *y, const char *text, void *to)
 	if (take_number(text, BE_MIN_PCT_MAX, &pct))
 		return -EINVAL;
 	s->be_min_pct = (uint32_t)pct;
+	return 0;
+}
+
+static int take_be_leave_limit(struct gp_yaml *y, const char *text, void *to)
+{
+	struct gp_config_settings *s = to;
+	uint64_t ns;
+
+	y->right = "write off, or a time from 0.1ms to 1s, such as 1ms";
+	if (!strcmp(text, "off")) {
+		s->leave_limit_ns = 0;
+		return 0;
+	}
+	if (gp_parse_duration(text, &ns) || ns < LEAVE_LIMIT_MIN_NS || ns > LEAVE_LIMIT_MAX_NS)
+		return -EINVAL;
+	s->leave_limit_ns = ns;
 	return 0;
 }
 
@@ -475,6 +493,7 @@ static int take_device(struct gp_yaml *y, const char *text, void *to)
 	SETTING("be_policy", of, take_be_policy), SETTING("lc_policy", of, take_lc_policy), \
 		SETTING("be_quantum", of, take_be_quantum),                                 \
 		SETTING("be_min_pct", of, take_be_min_pct),                                 \
+		SETTING("be_leave_limit", of, take_be_leave_limit),                         \
 		SETTING("default_class", of, take_default_class)
 
 static const struct gp_yaml_key device_keys[] = {

@@ -180,6 +180,7 @@ static int runtime_create(struct gp_ddev *dev)
 			/* A driver that rotates by itself gets classes: see driver_sched.c. */
 			.rotate = caps & GP_CAP_SUSPEND && !(caps & GP_CAP_CLASS),
 			.be_min_pct = dev->settings.be_min_pct,
+			.leave_limit_ns = dev->settings.leave_limit_ns,
 			.lc_preempt = !(caps & GP_CAP_SLICE_PREEMPTS) ? GP_LC_CUT_NONE :
 				      caps & GP_CAP_PREEMPT ? GP_LC_CUT_PREEMPT :
 							      GP_LC_CUT_SUSPEND,
@@ -344,6 +345,7 @@ void gp_ddev_settings(struct gp_ddev *dev, const struct gp_config_settings *sett
 
 	gp_sched_set_policy(core, settings->be_policy, settings->lc_policy);
 	gp_sched_set_share(core, settings->quantum_ns, settings->be_min_pct);
+	gp_sched_set_leave_limit(core, settings->leave_limit_ns);
 	dev->settings = *settings;
 	say_policies(dev);
 	dev->above->changed(dev);

@@ -50,11 +50,20 @@ struct gp_log_look {
 
 /* ---- reports of BUSY and IDLE ------------------------------------------------- */
 
+/* So early BE has to be suspended, if it is, before @t's work. */
+static uint64_t ahead_ns(const struct gp_dtenant *t)
+{
+	const uint64_t leave_ns = gp_sched_leave_ns(gp_runtime_core(t->dev->rt));
+	const uint64_t cut_ns = gp_dtenant_may_be_cut(t) ? AHEAD_CUT_NS : AHEAD_NS;
+
+	return leave_ns > cut_ns ? leave_ns : cut_ns;
+}
+
 static enum gp_reported activity(const struct gp_dtenant *t, uint64_t now_ns)
 {
 	if (t->request.cls.cls != GP_CLASS_LC || (!t->page && !t->dev->log))
 		return GP_REPORTED_NOTHING;
-	return gp_dtenant_activity(t, now_ns, gp_dtenant_may_be_cut(t) ? AHEAD_CUT_NS : AHEAD_NS);
+	return gp_dtenant_activity(t, now_ns, ahead_ns(t));
 }
 
 static struct gp_dtenant *most_urgent(const struct gp_ddev *dev, uint64_t now_ns)
@@ -367,8 +376,8 @@ static void plan_look(struct gp_ddev *dev)
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		share += t->request.cls.cls != GP_CLASS_NONE && t->reported != GP_REPORTED_IDLE;
 		at_ns = gp_sooner(at_ns, gp_dtenant_be_look_ns(t, now_ns));
-		if (gp_dtenant_may_be_cut(t))
-			at_ns = gp_sooner(at_ns, gp_dtenant_next_look_ns(t, now_ns, AHEAD_CUT_NS));
+		if (gp_dtenant_must_tell(t))
+			at_ns = gp_sooner(at_ns, gp_dtenant_next_look_ns(t, now_ns, ahead_ns(t)));
 	}
 	/* A device that is not shared needs no accounting. */
 	if (share > 1 && dev->busy_looks)

@@ -322,6 +322,12 @@ bool gp_dtenant_may_be_cut(const struct gp_dtenant *t)
 	return false;
 }
 
+bool gp_dtenant_must_tell(const struct gp_dtenant *t)
+{
+	return gp_dtenant_may_be_cut(t) ||
+	       (is_lc(t) && gp_sched_leave_ns(gp_runtime_core(t->dev->rt)));
+}
+
 uint64_t gp_dtenant_next_look_ns(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
 {
 	const uint64_t next_ns = said_next_ns(t);
@@ -495,7 +501,9 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
 		if (may_cut(u, t) || may_cut(t, u))
 			wakes |= GP_PAGE_WAKE_LATER;
 	}
-	if (gp_dtenant_may_be_cut(t))
+	if (is_lc(t) && gp_sched_leave_ns(gp_runtime_core(t->dev->rt)))
+		wakes |= GP_PAGE_WAKE_NOW | GP_PAGE_WAKE_LATER;
+	if (gp_dtenant_must_tell(t))
 		wakes |= GP_PAGE_WAKE_NEXT;
 	return wakes;
 }

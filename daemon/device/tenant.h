@@ -130,6 +130,8 @@ enum gp_reported gp_dtenant_activity(const struct gp_dtenant *tenant, uint64_t n
 				     uint64_t ahead_ns);
 /** Can LC that is more urgent, perhaps only by a deadline, take its device from it? */
 bool gp_dtenant_may_be_cut(const struct gp_dtenant *tenant);
+/** Must the daemon know its next work in advance? That, or a BE tenant is slow to leave. */
+bool gp_dtenant_must_tell(const struct gp_dtenant *tenant);
 /**
  * When gp_dtenant_activity() will return another value than the reported one, by the time that
  * its page names for its next work; 0: it names none.

@@ -308,6 +308,10 @@ static void a_sentence_for_each(void **state)
 	r.reason = GP_WHY_MINIMUM;
 	assert_sentence(&r, "Best-effort has its minimum of the device now, for 20.0ms more at "
 			    "most.");
+	r.reason = GP_WHY_SLOW;
+	assert_sentence(&r, "It takes longer than be_leave_limit to leave the device, and "
+			    "latency-critical work may come before it has left, for 20.0ms more "
+			    "at most.");
 	r.reason = GP_WHY_RETRY;
 	r.error = -EBUSY;
 	assert_sentence(
@@ -321,18 +325,18 @@ static void a_sentence_for_each(void **state)
 
 	r = reason_of(GP_WHY_SWITCHING);
 	assert_sentence(&r, "Its turn has begun: gpreemptd resumes it.");
-	r = reason_of(GP_WHY_RETRY + 1);
-	assert_sentence(&r, "Unknown reason 10; install the gpreempt of gpreemptd's version.");
+	r = reason_of(GP_WHY_SLOW + 1);
+	assert_sentence(&r, "Unknown reason 11; install the gpreempt of gpreemptd's version.");
 }
 
 static void each_reason_has_a_name(void **state)
 {
-	for (uint32_t i = 0; i <= GP_WHY_RETRY; i++) {
+	for (uint32_t i = 0; i <= GP_WHY_SLOW; i++) {
 		assert_string_not_equal(gp_why_name(i), "unknown");
 		for (uint32_t other = 0; other < i; other++)
 			assert_string_not_equal(gp_why_name(i), gp_why_name(other));
 	}
-	assert_string_equal(gp_why_name(GP_WHY_RETRY + 1), "unknown");
+	assert_string_equal(gp_why_name(GP_WHY_SLOW + 1), "unknown");
 }
 
 static char *late(uint32_t cls, uint32_t origin, uint32_t usage)

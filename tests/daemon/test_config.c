@@ -128,6 +128,7 @@ static void test_defaults(void **state)
 	assert_ptr_equal(none->settings.lc_policy, &gp_policy_level);
 	assert_int_equal(none->settings.quantum_ns, 50 * MS);
 	assert_int_equal(none->settings.be_min_pct, 5);
+	assert_int_equal(none->settings.leave_limit_ns, 1000000);
 	assert_int_equal(none->settings.default_class.cls.cls, GP_CLASS_NONE);
 	assert_true(none->default_max_class.any);
 	assert_int_equal(none->default_max_class.line, 0);
@@ -148,6 +149,7 @@ static void test_everything(void **state)
 				    "lc_policy: edf\n"
 				    "be_quantum: 20ms\n"
 				    "be_min_pct: 10\n"
+				    "be_leave_limit: 2.5ms\n"
 				    "default_class: be:50,cap=20%\n"
 				    "metrics_listen: /run/gpreempt/metrics.sock\n"
 				    "log_level: debug\n"
@@ -179,6 +181,7 @@ static void test_everything(void **state)
 	assert_ptr_equal(s->lc_policy, &gp_policy_edf);
 	assert_int_equal(s->quantum_ns, 20 * MS);
 	assert_int_equal(s->be_min_pct, 10);
+	assert_int_equal(s->leave_limit_ns, 2500000);
 	assert_int_equal(s->default_class.cls.value, 50);
 	assert_int_equal(s->default_class.cap_pct, 20);
 	assert_int_equal(c->metrics.kind, GP_CONFIG_METRICS_UNIX);
@@ -189,7 +192,7 @@ static void test_everything(void **state)
 	assert_false(c->default_max_class.any);
 	assert_int_equal(c->default_max_class.cls.cls.cls, GP_CLASS_LC);
 	assert_int_equal(c->default_max_class.cls.cls.value, 2);
-	assert_int_equal(c->default_max_class.line, 27);
+	assert_int_equal(c->default_max_class.line, 28);
 
 	/* A device's entry inherits missing values. */
 	assert_int_equal(c->device_count, 2);
@@ -201,7 +204,7 @@ static void test_everything(void **state)
 	assert_int_equal(c->device[1].settings.default_class.cls.value, 50);
 
 	assert_int_equal(c->rule_count, 2);
-	assert_int_equal(r->line, 16);
+	assert_int_equal(r->line, 17);
 	assert_int_equal(r->uid, 1000);
 	assert_int_equal(r->gid, 2000);
 	assert_string_equal(r->cgroup, "/system.slice/*.service");
@@ -210,7 +213,7 @@ static void test_everything(void **state)
 	assert_int_equal(r->spec.kind, GP_SPEC_PCI);
 	assert_int_equal(r->class_given.deadline_ns, 20 * MS);
 	assert_true(r->has_max_class && r->max_class.cls.cls == GP_CLASS_LC);
-	assert_int_equal(r[1].line, 25);
+	assert_int_equal(r[1].line, 26);
 	assert_int_equal(r[1].uid, 4294967294u);
 	assert_null(r[1].exe);
 	assert_true(r[1].has_class && !r[1].has_max_class);
@@ -246,6 +249,8 @@ static void test_forms(void **state)
 		"# a word\n\n{be_policy: rr, devices: []}",
 		"be_quantum: 10s\nbe_min_pct: 0\n",
 		"be_quantum: 1.5ms\nbe_min_pct: 50\n",
+		"be_leave_limit: off\n",
+		"be_leave_limit: 1s\n",
 		"be_quantum: 1000001ns\n",
 		"metrics_listen: off\n",
 		"metrics_listen: 127.0.0.1:9464\n",
@@ -293,6 +298,7 @@ static void test_equal(void **state)
 		"lc_policy: edf",
 		"be_quantum: 1ms",
 		"be_min_pct: 6",
+		"be_leave_limit: 2ms",
 		"default_class: be",
 		"default_class: be:2",
 		"default_max_class: none",
@@ -339,8 +345,9 @@ static void test_equal(void **state)
 
 /* ---- invalid files ----------------------------------------- */
 
-#define TOP_KEYS                                                                           \
-	"be_policy, lc_policy, be_quantum, be_min_pct, default_class, default_max_class, " \
+#define TOP_KEYS                                                                        \
+	"be_policy, lc_policy, be_quantum, be_min_pct, be_leave_limit, default_class, " \
+	"default_max_class, "                                                           \
 	"metrics_listen, log_level, limits_per_user, devices, rules"
 #define RULE_KEYS "user, group, cgroup, exe, container, device, class, max_class"
 #define NOT_YAML                                                                         \
@@ -432,11 +439,11 @@ static void test_keys_refused(void **state)
 		  "f:3: klass: no such key; keys here are " RULE_KEYS },
 		{ "devices:\n- device: soft0\n  metrics_listen: off\n",
 		  "f:3: metrics_listen: no such key; keys here are device, be_policy, lc_policy, "
-		  "be_quantum, be_min_pct, default_class" },
+		  "be_quantum, be_min_pct, be_leave_limit, default_class" },
 		{ "devices:\n- device: soft0\n  default_max_class: any\n",
 		  "f:3: default_max_class: no such key; keys here are device, be_policy, "
 		  "lc_policy, "
-		  "be_quantum, be_min_pct, default_class" },
+		  "be_quantum, be_min_pct, be_leave_limit, default_class" },
 		{ "limits_per_user:\n  rules: 1\n",
 		  "f:2: rules: no such key; keys here are tenants, connections" },
 		{ "be_policy: [fair]\n", "f:1: be_policy: found a list; write one value" },
@@ -461,6 +468,7 @@ static void test_values_refused(void **state)
 {
 	static const char quantum[] = "write a time from 1ms to 10s, such as 50ms";
 	static const char pct[] = "write a number from 0 to 50, in percent of the device's time";
+	static const char leave[] = "write off, or a time from 0.1ms to 1s, such as 1ms";
 	static const char no_lc[] = "write none, be or be:WEIGHT; lc needs a rule";
 	static const char path[] = "write a socket path of at most 107 bytes, without / at its end";
 	static const char metrics[] = NO_METRICS;
@@ -483,6 +491,10 @@ static void test_values_refused(void **state)
 		{ "be_min_pct", "5%", pct },
 		{ "be_min_pct", "-5", pct },
 		{ "be_min_pct", "99999999999999999999", pct },
+		{ "be_leave_limit", "0", leave },
+		{ "be_leave_limit", "0.09ms", leave },
+		{ "be_leave_limit", "1.1s", leave },
+		{ "be_leave_limit", "never", leave },
 		{ "default_class", "lc", no_lc },
 		{ "default_class", "lc:3", no_lc },
 		{ "default_class", "be:0", "weights are be:1 to be:10000" },
@@ -824,10 +836,13 @@ static void test_system_names(void **state)
 static void test_example(void **state)
 {
 	static const char *const keys[] = {
-		"be_policy",	  "lc_policy", "be_quantum",	  "be_min_pct", "default_class",
-		"metrics_listen", "log_level", "limits_per_user", "tenants",	"connections",
-		"devices",	  "device",    "rules",		  "user",	"group",
-		"cgroup",	  "exe",       "container",	  "class",	"max_class",
+		"be_policy",   "lc_policy",	  "be_quantum",
+		"be_min_pct",  "default_class",	  "metrics_listen",
+		"log_level",   "limits_per_user", "tenants",
+		"connections", "be_leave_limit",  "devices",
+		"device",      "rules",		  "user",
+		"group",       "cgroup",	  "exe",
+		"container",   "class",		  "max_class",
 	};
 	char why[GP_CONFIG_WHY_LEN], key[32], *text;
 	struct gp_config *c;

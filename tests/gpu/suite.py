@@ -22,6 +22,7 @@ import edf      # noqa: E402
 import exact    # noqa: E402
 import kill     # noqa: E402
 import latency  # noqa: E402
+import leave    # noqa: E402
 import many     # noqa: E402
 import rules    # noqa: E402
 import safety   # noqa: E402
@@ -32,7 +33,7 @@ from table import Table    # noqa: E402
 
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
           "many": many, "share": share, "sjf": sjf, "edf": edf, "rules": rules,
-          "controls": controls, "copies": copies, "devices": devices}
+          "controls": controls, "copies": copies, "devices": devices, "leave": leave}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
 

@@ -47,6 +47,10 @@ class Suites(unittest.TestCase):
             for who in ("idle", "waiting"):
                 self.assertRegex(table, rf"{what} of one that is {who}: asked, cut +5, 0;")
 
+    def test_leave(self):
+        """A slow tenant is suspended when LC's work arrives."""
+        self.suite("leave", [])
+
     def test_sjf(self):
         table = self.suite("sjf", [])
         self.assertIn("level: long", table)

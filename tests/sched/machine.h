@@ -16,10 +16,11 @@
 struct machine {
 	struct drive d;
 	uint64_t off_ns, on_ns, slice_ns; /* durations of controls */
+	uint64_t leave_ns[M_TENANTS + 1]; /* of its suspends; 0: off_ns */
 	uint64_t armed_ns, free_ns;
 	struct {
 		struct gp_decision what;
-		uint64_t done_ns;
+		uint64_t done_ns, took_ns;
 	} queue[M_QUEUE];
 	size_t queued;
 	bool there[M_TENANTS + 1], on[M_TENANTS + 1];
@@ -72,7 +73,9 @@ static inline void machine_take(struct machine *m)
 	for (size_t i = 0; i < m->d.out.count; i++) {
 		const struct gp_decision *d = &m->d.out.d[i];
 		uint64_t from = m->free_ns > m->d.now_ns ? m->free_ns : m->d.now_ns;
-		uint64_t cost = d->type == GP_DO_SUSPEND   ? m->off_ns :
+		uint64_t own = d->type == GP_DO_SUSPEND ? m->leave_ns[d->group] : 0;
+		uint64_t cost = own			   ? own :
+				d->type == GP_DO_SUSPEND   ? m->off_ns :
 				d->type == GP_DO_RESUME	   ? m->on_ns :
 				d->type == GP_DO_SET_SLICE ? m->slice_ns :
 							     0;
@@ -87,6 +90,7 @@ static inline void machine_take(struct machine *m)
 		machine_asked(m, d);
 		m->free_ns = from + cost;
 		m->queue[m->queued].what = *d;
+		m->queue[m->queued].took_ns = cost;
 		m->queue[m->queued++].done_ns = from + cost;
 	}
 }
@@ -132,7 +136,7 @@ static inline void machine_usage(struct machine *m, uint32_t tenant, uint64_t us
 static inline void machine_done(struct machine *m)
 {
 	struct gp_decision d = m->queue[0].what;
-	struct gp_event ev = { .type = GP_EV_OUTCOME, .outcome.decision = d.id };
+	struct gp_event ev = { .type = GP_EV_OUTCOME, .outcome = { d.id, 0, m->queue[0].took_ns } };
 	uint32_t g = d.group;
 
 	m->queued--;

@@ -64,7 +64,7 @@ struct op {
 };
 
 struct sequence {
-	uint16_t config;
+	uint32_t config;
 	uint8_t close;
 	size_t count;
 	struct op op[OPS_MAX];
@@ -93,7 +93,7 @@ static uint8_t rnd_kind(void)
 
 static void generate(struct sequence *q)
 {
-	q->config = (uint16_t)rnd();
+	q->config = rnd() & 0x3ffff;
 	q->close = rnd() % 2;
 	q->count = 10 + rnd() % (OPS_MAX - 10);
 	for (size_t i = 0; i < q->count; i++) {
@@ -124,7 +124,7 @@ static const struct gp_lc_policy *lc_policy_of(uint32_t bits)
 	return gp_lc_policies[bits % n];
 }
 
-static struct gp_sched_config config_of(uint16_t bits)
+static struct gp_sched_config config_of(uint32_t bits)
 {
 	static const uint32_t slots[] = { 0, 0, 3, 4 };
 	struct gp_sched_config c = {
@@ -141,7 +141,8 @@ static struct gp_sched_config config_of(uint16_t bits)
 		.lc_policy = lc_policy_of(bits >> 10),
 		.be_min_pct = (bits >> 11) % 4 == 0 ? 20 : 0,
 		.lc_preempt = (bits >> 13) % 4 % 3,
-		.idle_slice_us = bits >> 15 ? 500 : 0,
+		.idle_slice_us = bits >> 15 & 1 ? 500 : 0,
+		.leave_limit_ns = bits >> 16 ? 0 : 1000000,
 	};
 
 	if (!c.slice_preempts && c.rotate)
@@ -308,6 +309,17 @@ static bool all_turns_came(const struct world *w, const uint64_t *before)
 	return true;
 }
 
+/* LC that is never idle keeps BE off that is slow to leave, but for the minimum. */
+static void end_lc_work(struct world *w)
+{
+	for (uint32_t i = 1; i <= W_TENANTS; i++) {
+		struct gp_event ev = { .type = GP_EV_IDLE, .tenant = i };
+
+		if (w->tenant[i].spec.cls.cls == GP_CLASS_LC)
+			w_step(w, &ev);
+	}
+}
+
 /*
  * Invariant 3: once nothing fails, every BE tenant with work runs within the bound of
  * docs/sched.md, plus its earlier lead. With weights 100 and 200 that is three turns of each
@@ -321,6 +333,8 @@ static void check_turns(struct world *w)
 					   (w->config.be_min_pct ? 5 : 1);
 	uint64_t before[W_GROUPS + 1];
 
+	if (w->config.leave_limit_ns && !w->config.be_min_pct)
+		end_lc_work(w);
 	for (size_t i = 1; i <= W_GROUPS; i++)
 		before[i] = w->group[i].ran_ns;
 	while (!all_turns_came(w, before) && !w->broken) {
