@@ -123,6 +123,15 @@ def check_use():
         assert run("dpkg-query", "-S", f"/usr/share/man/{page}.gz")
 
 
+def check_module():
+    """The source of the patched amdgpu is there, and DKMS knows it."""
+    (source,) = glob.glob("/usr/src/amdgpu-gpreempt-*")
+    name = os.path.basename(source).replace("-gpreempt-", "-gpreempt/")
+    assert re.search(rf"^{name}: added$", run("dkms", "status", name), re.M), source
+    # The series adds this header.
+    assert os.path.exists(f"{source}/include/uapi/linux/kfd_sched.h")
+
+
 # ---- a daemon with tenants -------------------------------------------------------------------
 
 def start_daemon():
@@ -179,6 +188,7 @@ def check_upgrade(before):
     daemon = start_daemon()
     eventually("turns after the upgrade", lambda: turns_of_all(procs))
     assert [proc.poll() for proc in procs] == [None] * 3
+    check_module()
     step(f"upgraded from {before} to {after}; all three tenants have turns again")
     return daemon, procs
 
@@ -196,6 +206,7 @@ def main():
     assert not links, links
     step(f"installed {len(packages())} packages, {version}; gpreemptd is not enabled")
     check_use()
+    check_module()
     daemon, procs = check_upgrade(version)
     # Removed under load: the daemon still runs and restores all when systemd stops it.
     names = sorted(packages())
