@@ -296,7 +296,7 @@ coverage: need-coverage
 	$(Q)$(MAKE) -k --no-print-directory O=$(O)-coverage TALLY=$(TALLY) CFLAGS='$(COVERAGE)' CC='$(filter-out ccache,$(CC))' \
 		LDFLAGS=--coverage check-unit check-e2e || echo 'coverage: a test failed' >&2
 	$(Q)gcovr --root . --object-directory $(O)-coverage/obj --exclude tests/ --exclude kfd-patch/ \
-		--gcov-ignore-parse-errors -j2 --print-summary --txt $(O)-coverage/coverage.txt
+		--exclude examples/ --gcov-ignore-parse-errors --print-summary --txt $(O)-coverage/coverage.txt
 	@echo 'each file: $(O)-coverage/coverage.txt'
 
 format:
