@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/soak.h"
+#include "cli/text.h"
 #include "cli/way.h"
 #include "hsaq.h"
 
@@ -190,6 +192,8 @@ static bool report_routes(const struct hsaq_device_info *info, enum hsaq_mode mo
 	}
 	report(OK, "device %u: routes: own queues, for run alone; a switch disturbs %s",
 	       info->gpu_id, disturbed(info));
+	if (!hsaq_soak_read(info, why, sizeof(why)))
+		report(OK, "device %u: soak passed: %s", info->gpu_id, gp_printable(why));
 	return true;
 }
 
@@ -493,20 +497,64 @@ static void check_namespaces(void)
 		report(OK, "hint, set and ls: reach this network namespace");
 }
 
-static const struct argp_option options[] = { { 0 } };
+struct doctor {
+	struct gp_cmd_args cmd;
+	bool soak;
+	uint32_t cycles;
+};
+
+static const struct argp_option options[] = {
+	{ "soak", 'S', NULL, 0,
+	  "AMD, stock driver: take the queues of CMD off and on, and record that the card stood it",
+	  0 },
+	{ "cycles", 'n', "N", 0, "of --soak: 1 to 10000000; default 10000", 0 },
+	{ "device", GP_KEY_DEVICE, "DEVICE", 0, "of --soak: a UUID or PCI address", 0 },
+	{ 0 },
+};
+
+static error_t parse_cycles(struct doctor *d, const char *arg)
+{
+	char *end;
+	unsigned long n = *arg >= '0' && *arg <= '9' ? strtoul(arg, &end, 10) : 0;
+
+	if (n && !*end && n <= GP_SOAK_CYCLES_MAX) {
+		d->cycles = (uint32_t)n;
+		return 0;
+	}
+	gp_fail("doctor: --cycles=%s: write a number from 1 to %u", arg, GP_SOAK_CYCLES_MAX);
+	return GP_ARGS_SAID;
+}
+
+static error_t check_words(const struct doctor *d)
+{
+	const char *next = d->cmd.argv && !d->soak ? d->cmd.argv[1] : NULL;
+
+	if (next)
+		gp_fail("doctor: %s: unexpected argument; write one PROGRAM at most", next);
+	else if (d->soak && !d->cmd.argv)
+		gp_fail("doctor: command missing; write gpreempt doctor --soak -- CMD");
+	else if (!d->soak && (d->cycles || d->cmd.device))
+		gp_fail("doctor: --%s: only with --soak", d->cycles ? "cycles" : "device");
+	else
+		return 0;
+	return GP_ARGS_SAID;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	const char **program = state->input;
+	struct doctor *d = state->input;
 
-	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
-	if (*program) {
-		gp_fail("doctor: %s: unexpected argument; write one PROGRAM at most", arg);
-		return GP_ARGS_SAID;
+	switch (key) {
+	case 'S':
+		d->soak = true;
+		return 0;
+	case 'n':
+		return parse_cycles(d, arg);
+	case ARGP_KEY_END:
+		return check_words(d);
+	default:
+		return gp_args_cmd("doctor", &d->cmd, key, arg, state);
 	}
-	*program = arg;
-	return 0;
 }
 
 int gp_verb_doctor(int argc, char **argv)
@@ -514,20 +562,22 @@ int gp_verb_doctor(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "[PROGRAM]",
+		.args_doc = "[PROGRAM]\n--soak -- CMD [ARG...]",
 		.doc = "Check this machine: what works, what is missing, and how to get it. With "
 		       "PROGRAM: how gpreempt comes into it.\vExit "
 		       "status: 0 if gpreempt run works here, on a GPU or on the software GPU; "
 		       "else 1.",
 	};
 	GP_DEVICES struct gp_devices real = { 0 }, soft = { 0 }, amd = { 0 };
-	const char *program = NULL;
+	struct doctor d = { 0 };
 	char dir[PATH_MAX];
 	bool works, amd_works;
-	int err = gp_args(&argp, argc, argv, &program);
+	int err = gp_args(&argp, argc, argv, &d);
 
 	if (err)
 		return err;
+	if (d.soak)
+		return gp_soak(d.cmd.device, d.cycles ? d.cycles : GP_SOAK_CYCLES, d.cmd.argv);
 	check_driver();
 	works = check_devices("nvidia", &real);
 	if (works || !access("/sys/module/nvidia", F_OK)) {
@@ -549,8 +599,8 @@ int gp_verb_doctor(int argc, char **argv)
 	check_attach();
 	in_child(check_preload);
 	check_injection();
-	if (program)
-		check_way(program);
+	if (d.cmd.argv)
+		check_way(d.cmd.argv[0]);
 	check_connections();
 	check_namespaces();
 	if (!check_backend() || gp_path_libdir(dir, sizeof(dir)))

@@ -546,6 +546,36 @@ struct hsaq_ring {
 HSAQ_API int hsaq_can_unload_own(const struct hsaq_device_info *info, char *why, size_t len);
 
 /**
+ * hsaq_soak_read() - Read the mark of gpreempt doctor --soak.
+ * @info: the device, from hsaq_devices()
+ * @text: receives the mark's line of text; may be NULL
+ * @len: size of @text, bytes
+ *
+ * A mark holds for one card and one kernel release. Root's, in
+ * /var/lib/gpreempt/soak, holds for all users. A user's own, below
+ * XDG_STATE_HOME or ~/.local/state, holds for that user.
+ *
+ * Context: Any thread; not signal-safe. Reads a file.
+ * Return: 0; -ENOENT: no mark; or another errno of open(2)
+ * Since: 0.1.0
+ */
+HSAQ_API int hsaq_soak_read(const struct hsaq_device_info *info, char *text, size_t len);
+
+/**
+ * hsaq_soak_record() - Write that mark. hsaq_can_unload_own() then allows MES.
+ * @info: the device, from hsaq_devices()
+ * @text: one line on the soak
+ *
+ * Context: Any thread; not signal-safe. Writes a file.
+ * Return: 0, or
+ * * -ENOENT: neither XDG_STATE_HOME nor HOME is set
+ * * -EACCES, -ENOSPC: or another errno of open(2)
+ * Since: 0.1.0
+ */
+HSAQ_API HSAQ_MUST_CHECK int hsaq_soak_record(const struct hsaq_device_info *info,
+					      const char *text);
+
+/**
  * hsaq_queue_adopt() - Register a queue that this process created or changed.
  * @h: the handle
  * @ring: the queue; copied. A known @ring->queue_id replaces its properties

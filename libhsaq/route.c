@@ -4,6 +4,8 @@
  * CWSR it waits until the waves end, and resets the device if they take 9 s.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "libhsaq/hsaq_internal.h"
 
@@ -49,6 +51,13 @@ void hsaq_route_read(const struct hsaq_io *io, struct hsaq_device_info *info)
 		info->cwsr = on != 0;
 }
 
+static bool soaked(const struct hsaq_device_info *info)
+{
+	const char *now = secure_getenv("GPREEMPT_SOAK");
+
+	return (now && !strcmp(now, "1")) || !hsaq_soak_read(info, NULL, 0);
+}
+
 static const char *obstacle(const struct hsaq_device_info *info)
 {
 	if (has_no_cwsr(info->gfx_version))
@@ -56,10 +65,11 @@ static const char *obstacle(const struct hsaq_device_info *info)
 	if (!info->cwsr)
 		return "amdgpu.cwsr_enable=0: running waves cannot be saved, and waiting for their "
 		       "end may reset the GPU; boot without this option";
-	if (info->scheduler == HSAQ_SCHEDULER_MES || info->gfx_version >= GFX(11, 0, 0))
-		return "the MES firmware may reset the GPU when a running queue is removed; "
-		       "HSA_CU_MASK gives each process compute units of its own: a share, not "
-		       "preemption";
+	if ((info->scheduler == HSAQ_SCHEDULER_MES || info->gfx_version >= GFX(11, 0, 0)) &&
+	    !soaked(info))
+		return "the MES firmware may reset the GPU when a running queue is removed; run "
+		       "gpreempt doctor --soak -- PROGRAM first, or use HSA_CU_MASK, which shares "
+		       "the compute units without preemption";
 	return NULL;
 }
 

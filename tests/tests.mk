@@ -43,6 +43,7 @@ CALLS    := $(O)/tests/softface/calls
 SCOPES   := $(O)/tests/softface/scopes
 HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
 CLI_FAKE  := $(O)/tests/hsaq/gpreempt_fake
+SOAK_APP  := $(O)/tests/hsaq/soak_app
 DAEMON_FAKE := $(O)/tests/daemon/gpreemptd_fake
 FAIL_CALLS   := $(O)/tests/e2e/fail_calls.so
 $(THREADS) $(TOOL): $(call obj,$(APP_SRCS))
@@ -91,7 +92,7 @@ RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REP
 check-unit: need-check need-lint $(UNITS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
 check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) $(CALLS) $(SCOPES) \
-		$(HSAQ_FAKE) $(CLI_FAKE) $(DAEMON_FAKE) $(if $(WHOLE),$(FAIL_CALLS)) $(O)/tests/conformance/test_conformance_nvidia
+		$(HSAQ_FAKE) $(CLI_FAKE) $(SOAK_APP) $(DAEMON_FAKE) $(if $(WHOLE),$(FAIL_CALLS)) $(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
 	$(Q)$(san_env) $(if $(filter asan,$(san_name)),$(san_first)) $(RUN_E2E) $(E2E)
 	$(if $(filter tsan,$(san_name)),,$(Q)$(san_env) $(san_first) $(RUN_E2E) $(SOFTFACE))
@@ -106,6 +107,9 @@ $(filter $(O)/tests/hsaq/%,$(TEST_PROGS)): $(call obj,tests/hsaq/fake_kfd.c)
 
 # hsaq over it, for tests/e2e.
 $(HSAQ_FAKE): $(call obj,tests/hsaq/fake_kfd.c cli/parse.c cli/text.c $(wildcard libhsaq/cmd/*.c))
+
+# A program with a queue, for gpreempt doctor --soak.
+$(SOAK_APP): $(call obj,tests/hsaq/hsaq_fake.c tests/hsaq/fake_kfd.c)
 
 # gpreempt over it. It finds our libraries in ../lib.
 $(CLI_FAKE): $(call obj,tests/hsaq/hsaq_fake.c tests/hsaq/fake_kfd.c $(CLI_SRCS)) $(CORE_A)

@@ -143,10 +143,24 @@ static void take(const char *dir)
 			k.text[i].path[0] = '\0';
 }
 
+static int read_real(const char *path, char *buf, size_t len)
+{
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return -ENOENT;
+	buf[fread(buf, 1, len - 1, f)] = '\0';
+	fclose(f);
+	return 0;
+}
+
 static int fake_read(const char *path, char *buf, size_t len)
 {
 	const struct text *t;
 
+	/* Marks of gpreempt doctor --soak */
+	if (strncmp(path, "/sys/", 5))
+		return read_real(path, buf, len);
 	pthread_mutex_lock(&lock);
 	t = text_find(path);
 	if (t)
