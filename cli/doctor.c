@@ -21,6 +21,7 @@
 #include "cli/text.h"
 #include "cli/way.h"
 #include "hsaq.h"
+#include "wire/wire.h"
 
 enum verdict {
 	OK,
@@ -497,6 +498,48 @@ static void check_namespaces(void)
 		report(OK, "hint, set and ls: reach this network namespace");
 }
 
+/* ---- gpreemptd ------------------------------------------------------------------- */
+
+/* Where a daemon on demand would have its socket. */
+static void check_daemon_start(void)
+{
+	char program[PATH_MAX], dir[GP_WIRE_PATH_LEN];
+	int err = gp_wire_user_dir(dir, sizeof(dir));
+
+	if (!err)
+		err = gp_wire_check_dir(dir, 077);
+	if (gp_path_daemon(program, sizeof(program)))
+		report(WARN, "gpreemptd: none runs or is installed; a second best-effort process "
+			     "keeps the driver's slice; run make install");
+	else if (err && err != -ENOENT)
+		report(WARN,
+		       "gpreemptd: none runs, and gpreempt run cannot start one: %s: %s; make it a "
+		       "directory of this user with mode 700, or set XDG_RUNTIME_DIR",
+		       dir, strerror(-err));
+	else
+		report(OK, "gpreemptd: none runs; a second best-effort process starts one");
+}
+
+static void check_daemon(void)
+{
+	GP_CLOSE int fd = gp_wire_daemon_connect();
+	const char *named = getenv("GPREEMPT_DAEMON");
+	pid_t pid;
+	uid_t uid;
+
+	if (fd >= 0 && !gp_wire_peer(fd, &pid, &uid))
+		report(OK, "gpreemptd: runs, as %s", uid ? "this user" : "root");
+	else if (named && *named)
+		report(WARN,
+		       "gpreemptd: GPREEMPT_DAEMON=%.128s names none, so none is started; "
+		       "unset it",
+		       named);
+	else if (fd == -ENOENT)
+		check_daemon_start();
+	else
+		report(WARN, "gpreemptd: cannot connect: %s; see gpreempt why", strerror(-fd));
+}
+
 struct doctor {
 	struct gp_cmd_args cmd;
 	bool soak;
@@ -596,6 +639,7 @@ int gp_verb_doctor(int argc, char **argv)
 		check_slot(soft.dev[i]);
 		check_log(soft.dev[i]);
 	}
+	check_daemon();
 	check_attach();
 	in_child(check_preload);
 	check_injection();

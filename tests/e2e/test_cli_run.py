@@ -286,6 +286,21 @@ class Help(Rig):
         self.assertEqual(done.returncode, 1)
         self.assertIn("missing  GPREEMPT_BACKEND='amdgpu': unknown backend", done.stdout)
 
+    @unittest.skipIf(os.path.exists("/run/gpreempt/gpreemptd.sock"), "this machine has one")
+    def test_doctor_and_gpreemptd(self):
+        self.assertIn("warn     gpreemptd: GPREEMPT_DAEMON=none names none, so none is started; "
+                      "unset it\n", self.ok("doctor").stdout)
+        del self.env["GPREEMPT_DAEMON"]
+        self.env["XDG_RUNTIME_DIR"] = self.dir
+        self.assertIn("ok       gpreemptd: none runs; a second best-effort process starts one\n",
+                      self.ok("doctor").stdout)
+        folder = os.path.join(self.dir, "gpreempt")
+        os.mkdir(folder, 0o755)
+        os.chmod(folder, 0o755)
+        self.assertIn("warn     gpreemptd: none runs, and gpreempt run cannot start one: "
+                      f"{folder}: Operation not permitted; make it a directory of this user with "
+                      "mode 700, or set XDG_RUNTIME_DIR\n", self.ok("doctor").stdout)
+
     def test_doctor(self):
         done = self.ok("doctor", soft=False)
         for word in ("driver", "soft0", "attach", "CUDA_INJECTION64_PATH",

@@ -126,6 +126,8 @@ class Starts(OnDemand):
         self.eventually("two turns each", lambda: all(
             row["daemon"]["turns"] >= 2 for row in self.tenants().values()))
         self.assertEqual([self.said(n) for n in range(2)], ["", ""])
+        whose = "this user" if os.geteuid() else "root"
+        self.assertIn(f"ok       gpreemptd: runs, as {whose}\n", self.gp("doctor").stdout)
         self.assertEqual(os.stat(self.run_dir).st_mode & 0o777, 0o700)
         # It is no child of an application's, and has none of its files.
         for pid in self.daemons():
