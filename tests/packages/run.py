@@ -100,6 +100,23 @@ def check_all_installed(debs, out):
     step(f"{len(packed)} files, each in one package")
 
 
+def check_uninstall(out):
+    """make uninstall removes each file that make install made."""
+    multiarch = run("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip()
+    dest = os.path.join(out, "installed")
+    shutil.rmtree(dest, ignore_errors=True)
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
+    for target in ("install", "uninstall"):
+        run("make", "-C", f"{out}/source", "O=debian/build", "prefix=/usr", "HIP_KERNELS=",
+            "HIP_HEADER=", f"libdir=/usr/lib/{multiarch}", f"PYTHON={PYTHON}", f"DESTDIR={dest}",
+            target, env=env)
+        files = [os.path.join(where, name) for where, _, names in os.walk(dest) for name in names]
+        if target == "install":
+            assert len(files) > 200, files
+    assert not files, f"make uninstall leaves {files}"
+    step("make uninstall leaves no file of make install")
+
+
 def check_moved(debs, out):
     """Unpacked in a folder: each program finds its parts without the paths of its build."""
     root = os.path.join(out, "moved")
@@ -205,6 +222,7 @@ def main():
         return 0
     check_lintian(out)
     check_all_installed(debs, out)
+    check_uninstall(out)
     check_moved(debs, out)
     check_wheel(out)
     lack = bare.why_not()
