@@ -327,11 +327,15 @@ bare-check: need-python
 # Most of their time one of the two waits.
 at_once = +$(Q)MAKEFLAGS= $(MAKE) -j2 --no-print-directory --output-sync=target \
 	O=$(O) TALLY=$(TALLY) FUZZ_SECONDS=$(FUZZ_SECONDS) $(1)
-.PHONY: bare-quick kfd-and-bare long-and-fuzz calls-and-kills
+.PHONY: bare-quick kfd-and-bare sanitizers model-and-recipes long-and-fuzz calls-and-kills
 bare-quick: need-python
 	$(Q)$(BARE) "./setup demo" "./setup quick-tests" || test $$? = 77
 kfd-and-bare:
 	$(call at_once,kfd-check bare-quick)
+sanitizers:
+	$(call at_once,check-asan check-tsan)
+model-and-recipes:
+	$(call at_once,model recipes)
 long-and-fuzz:
 	$(call at_once,check-long fuzz)
 calls-and-kills:
@@ -391,9 +395,9 @@ steps = rm -rf $(TALLY) $(O)/steps; mkdir -p $(O)/steps; \
 	done; $(PYTHON) tests/run.py --total $(TALLY) $(O)/steps
 check: need-check
 	+$(Q)$(call steps,check-unit check-e2e)
-CI_MORE := lint tidy-all recipes model check-asan check-tsan long-and-fuzz calls-and-kills kfd-and-bare
+CI_MORE := lint tidy-all model-and-recipes sanitizers long-and-fuzz calls-and-kills kfd-and-bare
 ci-more: need-check
-	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=6)
+	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
 # Nobody waits for these.
 check-hostile: need-check all $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)GP_SECONDS=60 GP_TIMES=20 $(RUN) --jobs 1 --seeds 5 --match made_blocking --timeout 900 \
