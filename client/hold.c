@@ -215,9 +215,10 @@ int gp_client_device_hold(void *host, uint32_t tenant, uint64_t limit_ns)
 	gp_engine_depth++;
 	err = c ? hold_in(dev, c, limit_ns) : -ENODEV;
 	gp_engine_depth--;
-	if (err)
+	/* Too many holds that have not ended yet. The next one may succeed. */
+	if (err && err != -EBUSY)
 		gp_say_no_hold(strerror(-err));
-	else
+	if (!err)
 		watch_work(dev);
 	return err;
 }

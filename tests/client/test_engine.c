@@ -607,6 +607,28 @@ static void keep_warning(enum gp_log_level level, const char *message, void *arg
 		snprintf(warning, sizeof(warning), "%s", message);
 }
 
+static unsigned int warnings;
+
+static void count_warnings(enum gp_log_level level, const char *message, void *arg)
+{
+	warnings += level <= GP_LOG_WARN;
+}
+
+/* Requests in quick succession: one has no hold, which is no fault, and the next one has. */
+static void too_many_holds(struct gp_client_device *dev, struct gp_ectx *c)
+{
+	gp_set_log(count_warnings, NULL);
+	fake.hold_error = -EBUSY;
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	fake.hold_error = 0;
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+	assert_int_equal(fake_get(&fake.on), 1);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	assert_int_equal(warnings, 0);
+	gp_set_log(NULL, NULL);
+}
+
 /* The end of the work is marked first, and the hint's hold ends then. */
 static void all_is_queued(void **state)
 {
@@ -614,6 +636,7 @@ static void all_is_queued(void **state)
 	struct gp_ectx *c = lc_context(dev, 0x6000);
 	char stream;
 
+	too_many_holds(dev, c);
 	fake.marked = NULL;
 	assert_int_equal(event(dev, c, GP_EV_HINT, 0), 0);
 	assert_int_equal(fake_get(&fake.on), 1);
@@ -736,8 +759,8 @@ int main(void)
 {
 	const struct CMUnitTest engine[] = {
 		/* First, because the warning comes once. */
-		cmocka_unit_test(process_without_holds),
 		cmocka_unit_test(all_is_queued),
+		cmocka_unit_test(process_without_holds),
 		cmocka_unit_test(slices_follow_class),
 		cmocka_unit_test(slot_is_passed_on),
 		cmocka_unit_test(segment_holds_in_pieces),
