@@ -114,7 +114,7 @@ static int socket_path(char *path, size_t len)
 		return -EINVAL;
 	if (given && *given)
 		return (size_t)snprintf(path, len, "%s", given) < len ? 0 : -ENAMETOOLONG;
-	if (run && *run)
+	if (run && *run == '/' && !access(run, F_OK))
 		snprintf(dir, sizeof(dir), "%s/gpreempt", run);
 	else
 		snprintf(dir, sizeof(dir), "/tmp/gpreempt-%u", (unsigned int)geteuid());

@@ -39,6 +39,7 @@ class OnDemand(Rig):
         super().setUp()
         del self.env["GPREEMPT_DAEMON"]
         self.env.update(GPREEMPT_BACKEND="softgpu", XDG_RUNTIME_DIR=self.dir)
+        self.mark = f"GPREEMPT_SOFTGPU={self.env['GPREEMPT_SOFTGPU']}"
         self.run_dir = os.path.join(self.dir, "gpreempt")
         self.addCleanup(self.kill_daemons)
 
@@ -50,11 +51,10 @@ class OnDemand(Rig):
 
     def daemons(self):
         """PID -> role, of this test's processes of gpreemptd."""
-        mark = f"GPREEMPT_SOFTGPU={self.env['GPREEMPT_SOFTGPU']}"
         found = {}
         for pid, words in command_lines():
             if (os.path.basename(words[0]) == "gpreemptd" and "--receive" not in words and
-                    mark in environment_of(pid)):
+                    self.mark in environment_of(pid)):
                 roles = [word[7:] for word in words if word.startswith("--role=")]
                 found[pid] = roles[0] if roles else "keeper"
         return found
@@ -316,6 +316,16 @@ class Places(OnDemand):
         self.until_tenants(*procs)
         st = os.stat(os.path.join(self.root, f"tmp/gpreempt-{os.geteuid()}"))
         self.assertEqual((st.st_uid, st.st_mode & 0o777), (os.geteuid(), 0o700))
+
+    def test_with_a_runtime_dir_that_is_missing(self):
+        """As after su or in a container: the software GPU and the daemon are in one folder."""
+        self.env["XDG_RUNTIME_DIR"] = os.path.join(self.dir, "missing")
+        self.mark = f"XDG_RUNTIME_DIR={self.env['XDG_RUNTIME_DIR']}"
+        del self.env["GPREEMPT_SOFTGPU"]
+        procs = [self.be(), self.be()]
+        self.until_tenants(*procs)
+        names = os.listdir(os.path.join(self.root, f"tmp/gpreempt-{os.geteuid()}"))
+        self.assertLessEqual({"soft0.sock", "gpreemptd.sock"}, set(names))
 
     def test_not_in_another_users_folder(self):
         del self.env["XDG_RUNTIME_DIR"]
