@@ -126,6 +126,8 @@ $(O)/tests/client/test_daemon: TEST_LIBS := -Wl,--wrap=send,--wrap=sendmsg
 # One lets memory run out, the other changes files during a read.
 $(O)/tests/daemon/test_config: TEST_LIBS += -Wl,--wrap=calloc,--wrap=strdup
 $(O)/tests/daemon/test_proc: TEST_LIBS += -Wl,--wrap=readlinkat
+# Its connections seem to take time.
+$(O)/tests/daemon/test_serve: TEST_LIBS += -Wl,--wrap=gp_loop_cpu_ns
 # The kernel's process events may be withheld, or lost.
 $(O)/tests/daemon/test_discover: TEST_LIBS += -Wl,--wrap=socket,--wrap=recvfrom
 
@@ -403,6 +405,7 @@ check-hostile: need-check all $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)GP_SECONDS=60 GP_TIMES=20 $(RUN) --jobs 1 --seeds 5 --match made_blocking --timeout 900 \
 		tests/e2e/test_hostile.py
 	$(Q)GP_SECONDS=60 GP_TIMES=20 $(RUN) --jobs 1 --timeout 1800 tests/e2e/test_hostile.py
+	$(Q)GP_TIMES=100 $(RUN) --jobs 1 --match Rights --timeout 1800 tests/e2e/test_hostile.py
 	$(Q)GP_SECONDS=60 GP_STOPS=20 GP_FAIL_STEP=1 $(RUN) --jobs 1 --timeout 7200 \
 		$(call e2e,failing_calls flood yield_soft daemon_keep daemon_soft)
 nightly: need-check

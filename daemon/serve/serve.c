@@ -44,15 +44,21 @@
 
 /*
  * Time that messages of one user may take, and of all users together: 5 and 8 % of a core, and
- * a burst at first. A user without time left is read a little in each window.
+ * a burst at first. A user without time left is read a little in each window. The acceptance of
+ * connections, and the end of those that are not read, may take three quarters of the 8 %: only an
+ * accepted one shows its user.
  */
 #define WINDOW_NS 20000000
 #define USER_NS 1000000
 #define ALL_NS 1600000
+#define ACCEPT_NS 1200000
+#define ACCEPT_DEBT_NS (2 * ACCEPT_NS)
 #define USER_BURST_NS 200000000
 #define ALL_BURST_NS 400000000
+#define PASSED_NS 10000000000ull /* after this all bursts are full again */
+#define ACCEPT_BURST_NS 100000000
 #define WINDOW_CONNS 2u /* per user */
-#define WINDOW_TEXTS 4u /* per user: a flood's other connections are closed without a reason */
+#define TEXTS 4u	/* per user, then one a window: others are closed without a reason */
 
 /**
  * struct gp_user - the peers of one user.
@@ -62,13 +68,13 @@
  * @receives: a receiver takes one of its messages; the next one with files waits
  * @left_ns: time left for its messages; @spent_ns: of the present window
  * @resumed: its connections that were resumed in this window
- * @refused: its new connections that got no place in this window
+ * @texts: reasons sent to connections that got no place; each window forgets one
  */
 struct gp_user {
 	struct gp_user *next;
 	uid_t uid;
 	bool root, receives;
-	uint32_t conns, resumed, refused;
+	uint32_t conns, resumed, texts;
 	size_t late_bytes;
 	int64_t left_ns, spent_ns;
 };
@@ -80,7 +86,9 @@ struct gp_user {
  * @ends: takes no message any more
  * @conn_count, @conns_max: of all users but root
  * @files_max: numbers of file descriptors from here on are root's
- * @left_ns: of all users together
+ * @window_ns: start of the present window, if it is armed
+ * @left_ns: of all users together; @accept_left_ns: for new connections and ends of throttled
+ *	ones. Without it none is accepted until the next window. @accept_spent_ns: of this window
  * @throttled: the first of the connections that wait for time
  * @no_pidfds: the kernel has no SO_PEERPIDFD: start times identify processes
  * @spare: for the next connection, so that memory cannot run out after its acceptance
@@ -102,7 +110,9 @@ struct gp_serve {
 	size_t late_bytes;
 	struct gp_tick window;
 	bool window_armed;
-	int64_t left_ns;
+	uint64_t window_ns;
+	int64_t left_ns, accept_left_ns, accept_spent_ns;
+	bool accepts_later;
 	struct gp_conn *throttled, **throttled_end;
 	uint32_t user_max;
 	uint64_t last_id;
@@ -149,12 +159,17 @@ static struct gp_user *user_of(struct gp_serve *s, uid_t uid, bool root)
 	return u;
 }
 
+/* It is remembered after its last connection: by a new one it would get its time back. */
+static bool has_used_some(const struct gp_user *user)
+{
+	return user->left_ns < USER_BURST_NS || user->texts;
+}
+
 static void free_if_unused(struct gp_serve *s, struct gp_user *user)
 {
 	struct gp_user **at = &s->users;
 
-	/* A user that has used up its time does not get it back by a new connection. */
-	if (user->conns || user->left_ns < USER_BURST_NS)
+	if (user->conns || has_used_some(user))
 		return;
 	while (*at != user)
 		at = &(*at)->next;
@@ -166,22 +181,42 @@ static void free_if_unused(struct gp_serve *s, struct gp_user *user)
 
 static void arm_window(struct gp_serve *s)
 {
-	if (!s->window_armed)
-		gp_tick_in(&s->window, WINDOW_NS);
+	if (s->window_armed)
+		return;
+	gp_tick_in(&s->window, WINDOW_NS);
+	s->window_ns = gp_loop_now_ns();
 	s->window_armed = true;
+}
+
+/* @left: at least -@debt_ns. */
+static void spend(int64_t *left, uint64_t ns, int64_t debt_ns)
+{
+	*left -= ns < USER_BURST_NS ? (int64_t)ns : USER_BURST_NS;
+	if (*left < -debt_ns)
+		*left = -debt_ns;
+}
+
+/* @ns a window, for @passed_ns: on a busy machine the daemon runs late. */
+static void earn(int64_t *left, int64_t ns, uint64_t passed_ns, int64_t burst_ns)
+{
+	*left += ns * (int64_t)(passed_ns < PASSED_NS ? passed_ns : PASSED_NS) / WINDOW_NS;
+	if (*left > burst_ns)
+		*left = burst_ns;
 }
 
 static void charge(struct gp_serve *s, struct gp_user *user, uint64_t ns)
 {
-	const int64_t spent = ns < USER_BURST_NS ? (int64_t)ns : USER_BURST_NS;
+	spend(&user->left_ns, ns, USER_BURST_NS);
+	spend(&s->left_ns, ns, ALL_BURST_NS);
+	user->spent_ns += ns < USER_BURST_NS ? (int64_t)ns : USER_BURST_NS;
+	arm_window(s);
+}
 
-	user->left_ns -= spent;
-	user->spent_ns += spent;
-	s->left_ns -= spent;
-	if (user->left_ns < -USER_BURST_NS)
-		user->left_ns = -USER_BURST_NS;
-	if (s->left_ns < -ALL_BURST_NS)
-		s->left_ns = -ALL_BURST_NS;
+static void charge_accept(struct gp_serve *s, uint64_t ns)
+{
+	spend(&s->accept_left_ns, ns, ACCEPT_DEBT_NS);
+	s->accept_spent_ns += ns < ACCEPT_NS ? (int64_t)ns : ACCEPT_NS;
+	spend(&s->left_ns, ns, ALL_BURST_NS);
 	arm_window(s);
 }
 
@@ -197,6 +232,7 @@ void gp_serve_charge(struct gp_serve *s, uid_t uid, uint64_t ns)
 /* Has it used up its own time, or, when all have, its part of this window? */
 static bool has_no_time(const struct gp_serve *s, const struct gp_user *user)
 {
+	int64_t all_ns = ALL_NS - (s->accept_spent_ns < ACCEPT_NS ? s->accept_spent_ns : ACCEPT_NS);
 	uint32_t users = 0;
 
 	if (user->root || user->left_ns <= 0)
@@ -205,19 +241,17 @@ static bool has_no_time(const struct gp_serve *s, const struct gp_user *user)
 		return false;
 	for (const struct gp_user *u = s->users; u; u = u->next)
 		users += u->spent_ns > 0;
-	return user->spent_ns >= ALL_NS / (int64_t)(users ? users : 1);
+	return user->spent_ns >= all_ns / (int64_t)(users ? users : 1);
 }
 
 /* False: @user is freed. */
-static bool refill(struct gp_serve *s, struct gp_user *user)
+static bool refill(struct gp_user *user, uint64_t passed_ns)
 {
-	user->left_ns += USER_NS;
-	if (user->left_ns > USER_BURST_NS)
-		user->left_ns = USER_BURST_NS;
+	earn(&user->left_ns, USER_NS, passed_ns, USER_BURST_NS);
 	user->spent_ns = 0;
 	user->resumed = 0;
-	user->refused = 0;
-	return user->conns || user->left_ns < USER_BURST_NS;
+	user->texts -= user->texts > 0;
+	return user->conns || has_used_some(user);
 }
 
 /* The user's fair part of the memory for waiting messages is used up. */
@@ -311,18 +345,30 @@ static void unthrottle(struct gp_serve *s, struct gp_conn **at)
 	conn->throttled = false;
 }
 
+/* A failure leaves it for the next window. */
+static void accept_again(struct gp_serve *s)
+{
+	if (s->accepts_later && s->accept_left_ns > 0 && !s->paused)
+		s->accepts_later = gp_loop_change(&s->source, EPOLLIN);
+}
+
 /* The longest waiting ones of each user are read again. */
 static void window_due(struct gp_tick *tick)
 {
 	struct gp_serve *s = gp_holder(tick, struct gp_serve, window);
 	struct gp_user **user = &s->users;
 	struct gp_conn **at = &s->throttled;
+	uint64_t now_ns = gp_loop_now_ns(), passed_ns = now_ns - s->window_ns;
 
-	s->left_ns = s->left_ns + ALL_NS < ALL_BURST_NS ? s->left_ns + ALL_NS : ALL_BURST_NS;
+	s->window_ns = now_ns;
+	earn(&s->left_ns, ALL_NS, passed_ns, ALL_BURST_NS);
+	earn(&s->accept_left_ns, ACCEPT_NS, passed_ns, ACCEPT_BURST_NS);
+	s->accept_spent_ns = 0;
+	accept_again(s);
 	while (*user) {
 		struct gp_user *u = *user;
 
-		if (refill(s, u)) {
+		if (refill(u, passed_ns)) {
 			user = &u->next;
 		} else {
 			*user = u->next;
@@ -341,9 +387,10 @@ static void window_due(struct gp_tick *tick)
 		/* A failure leaves it unread, and its peer's end still closes it. */
 		(void)watch(conn);
 	}
-	s->window_armed = s->throttled || s->left_ns < ALL_BURST_NS;
+	s->window_armed = s->throttled || s->left_ns < ALL_BURST_NS ||
+			  s->accept_left_ns < ACCEPT_BURST_NS;
 	for (const struct gp_user *u = s->users; u; u = u->next)
-		s->window_armed = s->window_armed || u->left_ns < USER_BURST_NS;
+		s->window_armed = s->window_armed || has_used_some(u);
 	if (s->window_armed)
 		gp_tick_in(&s->window, WINDOW_NS);
 }
@@ -496,8 +543,10 @@ static void again_due(struct gp_tick *tick)
 		c->job = post(c, keep_work, keep_done);
 		s->parked += !c->job;
 	}
-	if (s->paused && !gp_loop_add(s->loop, &s->source, EPOLLIN))
+	if (s->paused && !gp_loop_add(s->loop, &s->source, EPOLLIN)) {
 		s->paused = false;
+		s->accepts_later = false;
+	}
 	if (s->parked || s->paused)
 		gp_tick_in(tick, AGAIN_NS);
 }
@@ -801,12 +850,17 @@ static void conn_ready(struct gp_source *source, uint32_t events)
 	}
 	if (!(events & ~(uint32_t)EPOLLOUT))
 		return;
+	start_ns = gp_loop_cpu_ns();
 	if (must_wait(conn)) {
-		if (events & (EPOLLHUP | EPOLLERR) || watch(conn))
+		const bool ended = events & (EPOLLHUP | EPOLLERR);
+
+		if (ended || watch(conn))
 			gp_conn_close(conn);
+		if (ended)
+			charge_accept(s, gp_loop_cpu_ns() - start_ns);
 		return;
 	}
-	start_ns = message_begin(user);
+	user->conns++;
 	serve_message(conn);
 	message_end(s, user, start_ns);
 }
@@ -928,10 +982,10 @@ static bool admit(struct gp_conn *conn)
 	if (err == -ENFILE)
 		gp_log_shortage(err, "no place for another connection; raise the limit of open "
 				     "files (LimitNOFILE=)");
-	if (!user || user->refused++ < WINDOW_TEXTS)
+	if (!user || user->texts < TEXTS)
 		refuse(fd, err);
-	if (user)
-		arm_window(s);
+	if (user && user->texts < TEXTS)
+		user->texts++;
 	return false;
 }
 
@@ -993,10 +1047,8 @@ static void shed(struct gp_serve *s, int err)
 		pause_accepting(s);
 }
 
-static void accept_ready(struct gp_source *source, uint32_t events)
+static void accept_some(struct gp_serve *s)
 {
-	struct gp_serve *s = (struct gp_serve *)(void *)source;
-
 	for (int i = 0; i < ACCEPT_ROUND; i++) {
 		int fd;
 
@@ -1012,13 +1064,25 @@ static void accept_ready(struct gp_source *source, uint32_t events)
 			pause_accepting(s);
 			return;
 		}
-		fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		fd = accept4(s->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE))
 			shed(s, -errno);
 		if (fd < 0)
 			return;
 		conn_new(s, fd, true);
 	}
+}
+
+/* Without time left, new connections wait in the socket's queue. */
+static void accept_ready(struct gp_source *source, uint32_t events)
+{
+	struct gp_serve *s = (struct gp_serve *)(void *)source;
+	uint64_t start_ns = gp_loop_cpu_ns();
+
+	accept_some(s);
+	charge_accept(s, gp_loop_cpu_ns() - start_ns);
+	if (s->accept_left_ns <= 0 && !s->paused)
+		s->accepts_later = !gp_loop_change(source, 0);
 }
 
 /* Half of the files are for connections, the others for tenants; a few are root's. */
@@ -1055,6 +1119,7 @@ int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connectio
 	share_files(s);
 	s->no_pidfds = !has_pidfds();
 	s->left_ns = ALL_BURST_NS;
+	s->accept_left_ns = ACCEPT_BURST_NS;
 	s->window.due = window_due;
 	err = gp_tick_add(loop, &s->again);
 	if (!err)

@@ -35,6 +35,18 @@ static struct gp_conn *last;
 /* Number of tenants in each answer to LIST .. */
 static uint32_t rows;
 
+/* In place of the thread's CPU time: so much more at each call; 0: it is that time. */
+static uint64_t cpu_step_ns, fake_cpu_ns;
+
+uint64_t __real_gp_loop_cpu_ns(void);
+uint64_t __wrap_gp_loop_cpu_ns(void);
+
+uint64_t __wrap_gp_loop_cpu_ns(void)
+{
+	fake_cpu_ns += cpu_step_ns;
+	return cpu_step_ns ? fake_cpu_ns : __real_gp_loop_cpu_ns();
+}
+
 static bool keep_files;
 static int kept[GP_WIRE_MAX_FILES];
 
@@ -85,6 +97,7 @@ static int start(void **state)
 	snprintf(path, sizeof(path), "/tmp/gpreempt-test-serve.%d", (int)getpid());
 	messages = closes = files = rows = 0;
 	is_busy = false;
+	cpu_step_ns = 0;
 	listen_fd = gp_wire_daemon_listen(path);
 	assert_true(listen_fd >= 0);
 	assert_int_equal(gp_loop_create(&loop), 0);
@@ -270,6 +283,37 @@ static void test_users_share_the_files(void **state)
 	close(later);
 	close(root);
 	rounds(200);
+}
+
+#define FLOOD 64u
+#define SLOW_NS 50000000u /* what each measured work seems to take: 1.25 s until the next */
+
+/*
+ * After a burst, connections that come without end wait for the next window. One that was there
+ * before is served meanwhile, and in the end they have their answers.
+ */
+static void test_accepts_take_bounded_time(void **state)
+{
+	int before = client(), fd[FLOOD];
+	union gp_wire_msg msg;
+
+	rounds(2);
+	cpu_step_ns = SLOW_NS;
+	for (uint32_t i = 0; i < FLOOD; i++)
+		fd[i] = client();
+	rounds(FLOOD / 4);
+	ask(fd[0], NULL, 0);
+	ask(before, NULL, 0);
+	rounds(2);
+	assert_int_equal(next(fd[0], &msg), GP_WIRE_RESULT);
+	assert_int_equal(next(before, &msg), GP_WIRE_RESULT);
+	assert_int_equal(next(fd[FLOOD - 1], &msg), -EAGAIN);
+	cpu_step_ns = 0;
+	while (next(fd[FLOOD - 1], &msg) == -EAGAIN)
+		assert_int_equal(gp_loop_once(loop, 10), 0);
+	close(before);
+	for (uint32_t i = 0; i < FLOOD; i++)
+		close(fd[i]);
 }
 
 static void test_garbage(void **state)
@@ -640,8 +684,8 @@ int main(int argc, char **argv)
 		TEST(test_closed_meanwhile),	      TEST(test_process_of_a_connection_ended),
 		TEST(test_files_are_not_kept),	      TEST(test_a_list_longer_than_a_socket),
 		TEST(test_who_never_reads),	      TEST(test_a_busy_one_waits),
-		TEST(test_users_share_the_files),     TEST(test_no_message_at_the_end),
-		TEST(test_a_thousand_at_once),
+		TEST(test_users_share_the_files),     TEST(test_accepts_take_bounded_time),
+		TEST(test_no_message_at_the_end),     TEST(test_a_thousand_at_once),
 	};
 
 	/* A receiver is this program again. */
