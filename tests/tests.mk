@@ -400,11 +400,17 @@ check: need-check
 CI_MORE := lint tidy-all model-and-recipes sanitizers long-and-fuzz calls-and-kills kfd-and-bare
 ci-more: need-check
 	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
+# Ten million messages that are none, with up to 16 files.
+.PHONY: check-garbage
+check-garbage: need-check $(O)/tests/daemon/test_serve
+	$(Q)GP_GARBAGE=10000000 $(RUN) --timeout 7200 $(O)/tests/daemon/test_serve
 # Nobody waits for these.
 check-hostile: need-check all $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)GP_SECONDS=60 GP_TIMES=20 $(RUN) --jobs 1 --seeds 5 --match made_blocking --timeout 900 \
 		tests/e2e/test_hostile.py
 	$(Q)GP_SECONDS=60 GP_TIMES=20 $(RUN) --jobs 1 --timeout 1800 tests/e2e/test_hostile.py
+	$(Q)$(MAKE) --no-print-directory O=$(O)-asan TALLY=$(TALLY) \
+		SAN=address,undefined CFLAGS='-O1 -g' check-garbage
 	$(Q)GP_TIMES=100 $(RUN) --jobs 1 --match Rights --timeout 1800 tests/e2e/test_hostile.py
 	$(Q)GP_SECONDS=60 GP_STOPS=20 GP_FAIL_STEP=1 $(RUN) --jobs 1 --timeout 7200 \
 		$(call e2e,failing_calls flood yield_soft daemon_keep daemon_soft)

@@ -35,8 +35,9 @@ static struct gp_conn *last;
 /* Number of tenants in each answer to LIST .. */
 static uint32_t rows;
 
-/* In place of the thread's CPU time: so much more at each call; 0: it is that time. */
+/* In place of the thread's CPU time: so much more at each call; 0: it is that time, or stands. */
 static uint64_t cpu_step_ns, fake_cpu_ns;
+static bool clock_stands;
 
 uint64_t __real_gp_loop_cpu_ns(void);
 uint64_t __wrap_gp_loop_cpu_ns(void);
@@ -44,7 +45,7 @@ uint64_t __wrap_gp_loop_cpu_ns(void);
 uint64_t __wrap_gp_loop_cpu_ns(void)
 {
 	fake_cpu_ns += cpu_step_ns;
-	return cpu_step_ns ? fake_cpu_ns : __real_gp_loop_cpu_ns();
+	return cpu_step_ns || clock_stands ? fake_cpu_ns : __real_gp_loop_cpu_ns();
 }
 
 static bool keep_files;
@@ -98,6 +99,7 @@ static int start(void **state)
 	messages = closes = files = rows = 0;
 	is_busy = false;
 	cpu_step_ns = 0;
+	clock_stands = false;
 	listen_fd = gp_wire_daemon_listen(path);
 	assert_true(listen_fd >= 0);
 	assert_int_equal(gp_loop_create(&loop), 0);
@@ -316,44 +318,6 @@ static void test_accepts_take_bounded_time(void **state)
 		close(fd[i]);
 }
 
-static void test_garbage(void **state)
-{
-	unsigned char bytes[8192];
-	union gp_wire_msg msg;
-	uint64_t r = 5;
-	int fd = client();
-
-	rounds(2);
-	for (int i = 0; i < 20000; i++) {
-		size_t len = 1 + (size_t)(r >> 40) % sizeof(bytes);
-
-		for (size_t k = 0; k < len; k++) {
-			r = r * 6364136223846793005ull + 1442695040888963407ull;
-			bytes[k] = (unsigned char)(r >> 56);
-		}
-		assert_int_equal(send(fd, bytes, len, 0), (ssize_t)len);
-		assert_int_equal(answer(fd, &msg), GP_WIRE_RESULT);
-		assert_int_equal(msg.head.result, -EPROTO);
-	}
-	assert_int_equal(messages, 0);
-	/* It is still a connection like any other. */
-	ask(fd, NULL, 0);
-	assert_int_equal(answer(fd, &msg), GP_WIRE_RESULT);
-	assert_int_equal(msg.head.result, 0);
-	assert_int_equal(messages, 1);
-	close(fd);
-}
-
-static uint32_t open_files(void)
-{
-	struct stat st;
-	uint32_t n = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		n += !fstat(fd, &st);
-	return n;
-}
-
 /* @n times @file, with @len bytes that are no message. */
 static void send_odd(int fd, int file, size_t n, size_t len)
 {
@@ -374,6 +338,60 @@ static void send_odd(int fd, int file, size_t n, size_t len)
 	for (size_t i = 0; i < n; i++)
 		memcpy(CMSG_DATA(cmsg) + i * sizeof(int), &file, sizeof(int));
 	assert_int_equal(sendmsg(fd, &hdr, 0), len);
+}
+
+/* Random bytes, or 0 to 16 files of which none is a control file. */
+static void send_garbage(int fd, int file, uint64_t *r, bool with_files)
+{
+	unsigned char bytes[8192];
+	size_t len = 1 + (size_t)(*r >> 40) % sizeof(bytes);
+
+	if (with_files) {
+		send_odd(fd, file, (size_t)(*r >> 40) % (GP_WIRE_MAX_FILES + 1), 16);
+		*r = *r * 6364136223846793005ull + 1442695040888963407ull;
+		return;
+	}
+	for (size_t k = 0; k < len; k++) {
+		*r = *r * 6364136223846793005ull + 1442695040888963407ull;
+		bytes[k] = (unsigned char)(*r >> 56);
+	}
+	assert_int_equal(send(fd, bytes, len, 0), (ssize_t)len);
+}
+
+/* GP_GARBAGE: so many messages (20,000). The daemon does not count their time here. */
+static void test_garbage(void **state)
+{
+	const char *text = getenv("GP_GARBAGE");
+	const long n = text ? atol(text) : 20000;
+	int fd = client(), file = open("/dev/null", O_RDWR | O_CLOEXEC);
+	union gp_wire_msg msg;
+	uint64_t r = 5;
+
+	rounds(2);
+	clock_stands = true;
+	for (long i = 0; i < n; i++) {
+		send_garbage(fd, file, &r, i % 64 == 63);
+		assert_int_equal(answer(fd, &msg), GP_WIRE_RESULT);
+		assert_int_equal(msg.head.result, -EPROTO);
+	}
+	assert_int_equal(messages, 0);
+	/* It is still a connection like any other. */
+	ask(fd, NULL, 0);
+	assert_int_equal(answer(fd, &msg), GP_WIRE_RESULT);
+	assert_int_equal(msg.head.result, 0);
+	assert_int_equal(messages, 1);
+	close(fd);
+	close(file);
+}
+
+static uint32_t open_files(void)
+{
+	struct stat st;
+	uint32_t n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += !fstat(fd, &st);
+	return n;
 }
 
 static void test_files_are_not_kept(void **state)

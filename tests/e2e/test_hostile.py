@@ -7,7 +7,9 @@ are repeated (default 2)."""
 import contextlib
 import errno
 import fcntl
+import mmap
 import os
+import random
 import shutil
 import signal
 import socket
@@ -134,6 +136,54 @@ class Wakes(Hostile):
             os.write(wake, (1).to_bytes(8, "little"))
         with self.others_are_served():
             time.sleep(0.3)
+
+
+class Pages(Hostile):
+    """A tenant that stores anything in its page: 10 minutes with GP_SECONDS=60."""
+    RSS_BYTES = 4 << 20
+
+    @staticmethod
+    def stores(page, seconds):
+        rng, until, n = random.Random(7), time.monotonic() + seconds, 0
+        with mmap.mmap(page, os.fstat(page).st_size) as words:
+            while time.monotonic() < until:
+                at = rng.randrange(len(words) // 8) * 8
+                value = rng.choice((0, 1, 2 ** 63, 2 ** 64 - 1, rng.getrandbits(64),
+                                    time.monotonic_ns() + rng.randrange(10 ** 9)))
+                words[at:at + 8] = value.to_bytes(8, "little")
+                if n % 1000 == 0:
+                    words[:] = rng.randbytes(len(words))
+                n += 1
+        return n
+
+    def rss(self, pid):
+        with open(f"/proc/{pid}/statm") as f:
+            return int(f.read().split()[1]) * mmap.PAGESIZE
+
+    def test_random_stores(self):
+        self.start_daemon()
+        bystander = self.start("be")
+        _, page, wake = self.join()
+        self.until_taken(bystander)
+        daemon = self.role("daemon")
+        before = self.rss(daemon[0])
+        with self.others_are_served():
+            waker = threading.Thread(target=self.wakes, args=(wake,), daemon=True)
+            self.waking = True
+            waker.start()
+            n = self.stores(page, SECONDS * (10 if SECONDS >= 60 else 1))
+            self.waking = False
+            waker.join(60)
+        grown = self.rss(daemon[0]) - before
+        print(f"{n} stores, {grown >> 10} KB more")
+        self.assertEqual(self.role("daemon"), daemon)
+        self.assertLess(grown, self.RSS_BYTES)
+        self.until_taken(bystander)
+
+    def wakes(self, wake):
+        while self.waking:
+            os.write(wake, (1).to_bytes(8, "little"))
+            time.sleep(0.01)
 
 
 FUSE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile_fuse.py")
@@ -341,6 +391,9 @@ class Rights(Hostile):
         self.start_daemon(self.RULES)
         path = self.sleeper(gid, mode)
         for i in range(TIMES):
+            # Its user has 64 connections.
+            if len(self.programs_to_end) > 5:
+                self.end(self.programs_to_end.pop(0))
             kind, result, cls = self.becomes(path, i % 2)
             self.assertEqual((kind, result, cls), (SAID, -errno.EACCES, 0))
         self.assertEqual(self.tenants(), {})
