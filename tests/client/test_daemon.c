@@ -1386,9 +1386,10 @@ static void stopped_daemon_stops_nobody(void **state)
 {
 	const struct gp_class_value other = { GP_CLASS_BE, 9 };
 	struct gp_class_request want = lc(0);
-	uint64_t start_ns, most_ns = 0, end_ns;
+	uint64_t start_ns, end_ns;
 	union gp_wire_msg msg;
 	struct gp_ectx *c;
+	uint32_t n = 0;
 	struct rig r;
 
 	daemon_listen();
@@ -1396,17 +1397,14 @@ static void stopped_daemon_stops_nobody(void **state)
 	group_add(&r, 0);
 	c = context(r.dev);
 	soon(gp_daemon_link_manages(r.dev));
-	end_ns = gp_wall_ns() + 500ull * MS;
-	while (gp_wall_ns() < end_ns) {
-		start_ns = gp_wall_ns();
+	end_ns = gp_wall_ns() + GP_DAEMON_LINK_ANSWER_NS / 2;
+	for (; gp_wall_ns() < end_ns; n++) {
 		event(r.dev, c, GP_EV_HINT, MS);
 		event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 		event(r.dev, c, GP_EV_SEGMENT_END, 0);
-		if (gp_wall_ns() - start_ns > most_ns)
-			most_ns = gp_wall_ns() - start_ns;
 	}
-	/* Far less than any wait for a daemon. */
-	assert_true(most_ns < 200ull * MS);
+	/* One wait for a daemon would take all of this time. */
+	assert_true(n > 20);
 	start_ns = gp_wall_ns();
 	assert_int_equal(gp_client_device_set_class(r.dev, &other), -ETIMEDOUT);
 	assert_true(gp_wall_ns() - start_ns < LONG_MS * MS);
@@ -1523,9 +1521,10 @@ static void nonsense_is_the_end(void **state)
 		/* A tenant without groups misses none. */
 		gp_engine_group_gone(&r.group[0]);
 		soon(!gp_daemon_link_manages(r.dev));
-		/* Files of the message are closed. */
-		soon(!what || open_files() == files);
-		files = open_files();
+		/* Files of the message are closed. The first count may have one for an attempt. */
+		if (!what)
+			files = open_files();
+		soon(open_files() <= files);
 	}
 	r.conn = greet(&msg);
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
