@@ -247,7 +247,7 @@ $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(call fuzz_obj,$(FUZZ_SRCS)
 check-replay: need-check $(REPLAYS)
 	$(Q)$(RUN) $(REPLAYS)
 fuzz: need-fuzz $(FUZZERS)
-	$(Q)$(PYTHON) tests/fuzz/run.py --tally $(TALLY) $(FUZZ_SECONDS) $(O) $(FUZZ_NAMES)
+	$(Q)nice -n 19 $(PYTHON) tests/fuzz/run.py --tally $(TALLY) $(FUZZ_SECONDS) $(O) $(FUZZ_NAMES)
 
 # ---- style ------------------------------------------------------------------
 # Kernel code has checkers of its own: make kfd-lint. cppcheck does not know
