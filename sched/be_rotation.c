@@ -323,6 +323,15 @@ static bool is_ready(const struct gp_sched *s, const struct gp_tenant *t)
 	return t->id && t->be.runnable && gp_rotate_ready_ns(s, t) <= s->now_ns;
 }
 
+/*
+ * Is @t slow to leave, so that its turn is better another's? Beside LC's work all BE has only the
+ * windows of its minimum, and @t has its share of these.
+ */
+static bool leaves_turn(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	return (s->pause_since_ns || !s->config.be_min_pct) && gp_leave_keeps_off(s, t);
+}
+
 /* The tenants that may have a turn now, after @after first. */
 static size_t list_ready(const struct gp_sched *s, uint32_t after,
 			 uint32_t tenant[GP_SCHED_MAX_TENANTS])
@@ -332,7 +341,7 @@ static size_t list_ready(const struct gp_sched *s, uint32_t after,
 	for (uint32_t k = 1; k <= s->tenants; k++) {
 		uint32_t i = (after + k) % s->tenants;
 
-		if (is_ready(s, &s->tenant[i]) && !gp_leave_keeps_off(s, &s->tenant[i]))
+		if (is_ready(s, &s->tenant[i]) && !leaves_turn(s, &s->tenant[i]))
 			tenant[n++] = i;
 	}
 	/* One that is slow to leave then waits in its turn, for a window at least. */
@@ -436,7 +445,7 @@ static bool others_wait(const struct gp_sched *s, bool keen)
 		if (i != s->resident && gp_computes(g) && g->tenant != GP_NONE &&
 		    s->tenant[g->tenant].be.runnable && g->retry_ns <= s->now_ns &&
 		    gp_rotate_ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns &&
-		    !(keen && gp_leave_keeps_off(s, &s->tenant[g->tenant])))
+		    !(keen && leaves_turn(s, &s->tenant[g->tenant])))
 			return true;
 	}
 	return false;
@@ -449,7 +458,7 @@ static bool rotation_due(const struct gp_sched *s)
 
 	if (is_capped(s, t) && over)
 		return true;
-	if (gp_leave_keeps_off(s, t) && others_wait(s, true))
+	if (leaves_turn(s, t) && others_wait(s, true))
 		return true;
 	return others_wait(s, false) && (over || !t->be.runnable);
 }

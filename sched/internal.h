@@ -80,6 +80,7 @@ struct gp_tenant {
 	uint64_t hint_timeout_ns;
 	uint64_t hint_given_ns, hint_work_ns, hint_start_ns, hint_until_ns;
 	uint64_t seg_until_ns, hand_until_ns; /* 0: over, or cut */
+	uint64_t keep_until_ns;		      /* likewise; GP_EV_KEEP */
 	uint64_t held_since_ns;		      /* since then without a gap */
 	uint64_t held_from_ns, held_until_ns; /* of the latest HOLD */
 	uint64_t hold_retry_ns, release_retry_ns;
@@ -154,6 +155,8 @@ struct gp_sched {
 	uint64_t pause_since_ns;
 	uint64_t pause_ns[GP_LEAVE_PAUSES];
 	uint32_t pauses;
+	uint32_t lc_there;	/* it has a group */
+	uint64_t soon_until_ns; /* work that it named is awaited until then; 0: none is */
 	uint64_t short_pause_ns;
 	uint64_t usage_until_ns; /* all use until then is reported */
 	uint32_t cut_top;	 /* most urgent of LC with work, or GP_NONE */
@@ -242,6 +245,7 @@ void gp_hold_segment_begin(struct gp_sched *s, struct gp_tenant *t);
 void gp_hold_segment_end(struct gp_tenant *t);
 void gp_hold_by_hand(struct gp_sched *s, struct gp_tenant *t, uint64_t limit_ns);
 void gp_hold_by_hand_end(struct gp_tenant *t);
+void gp_hold_keep(struct gp_sched *s, struct gp_tenant *t, uint64_t limit_ns);
 void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t);
 bool gp_hold_is_queued(const struct gp_tenant *t);
 void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t, bool said);

@@ -89,33 +89,43 @@ uint64_t gp_sched_leave_ns(const struct gp_sched *s)
 
 /* ---- LC's pauses ----------------------------------------------------------------- */
 
-static bool any(const struct gp_tenant *t)
-{
-	return true;
-}
-
 /* A segment that lasts longer than its limit is none. */
 static bool is_active(const struct gp_tenant *t)
 {
 	return t->held || t->seg_until_ns || t->hint == GP_HINT_ON || t->activity == GP_ACT_BUSY;
 }
 
-static bool is_soon(const struct gp_tenant *t)
+/* LC without a group here has nothing to wait for. */
+static const struct gp_tenant *lc_of(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	return t->activity == GP_ACT_SOON;
+	const struct gp_tenant *t = g->tenant == GP_NONE ? NULL : &s->tenant[g->tenant];
+
+	return gp_computes(g) && t && gp_is_lc(t) ? t : NULL;
 }
 
-/* LC without a group here has nothing to wait for. */
-static bool has_lc(const struct gp_sched *s, bool (*is)(const struct gp_tenant *t))
-{
-	for (size_t i = 0; i < s->groups; i++) {
-		const struct gp_group_state *g = &s->group[i];
+struct lc {
+	bool there, active;
+	uint64_t soon_until_ns; /* work that it named is awaited until then; 0: none is */
+};
 
-		if (gp_computes(g) && g->tenant != GP_NONE && gp_is_lc(&s->tenant[g->tenant]) &&
-		    is(&s->tenant[g->tenant]))
-			return true;
+static struct lc look_at_lc(const struct gp_sched *s)
+{
+	/* The report of its work comes so early, and LC may be as late as a limit. */
+	const uint64_t awaited_ns = gp_sched_leave_ns(s) + s->config.leave_limit_ns;
+	struct lc lc = { 0 };
+
+	for (size_t i = 0; i < s->groups; i++) {
+		const struct gp_tenant *t = lc_of(s, &s->group[i]);
+
+		if (!t)
+			continue;
+		lc.there = true;
+		lc.active |= is_active(t);
+		if (t->activity == GP_ACT_SOON)
+			lc.soon_until_ns =
+				gp_max_u64(lc.soon_until_ns, gp_add_sat(t->soon_ns, awaited_ns));
 	}
-	return false;
+	return lc;
 }
 
 /*
@@ -134,8 +144,11 @@ static void end_pause(struct gp_sched *s, uint64_t ns)
 
 static void follow_lc(struct gp_sched *s)
 {
-	const bool active = has_lc(s, is_active);
+	const struct lc lc = look_at_lc(s);
+	const bool active = lc.active;
 
+	s->lc_there = lc.there;
+	s->soon_until_ns = lc.soon_until_ns;
 	if (active && s->pause_since_ns)
 		end_pause(s, s->now_ns - s->pause_since_ns);
 	if (active)
@@ -179,7 +192,7 @@ bool gp_leave_keeps_off(const struct gp_sched *s, const struct gp_tenant *t)
 
 	if (!t->slow || s->window_since_ns)
 		return false;
-	if (!s->pause_since_ns || has_lc(s, is_soon))
+	if (!s->pause_since_ns || s->soon_until_ns > s->now_ns)
 		return true;
 	paused_ns = s->now_ns - s->pause_since_ns;
 	may = stretch_of(s, t);
@@ -193,6 +206,8 @@ uint64_t gp_leave_until_ns(const struct gp_sched *s, const struct gp_tenant *t)
 
 	if (!t->slow || !s->pause_since_ns)
 		return GP_NEVER;
+	if (s->soon_until_ns > s->now_ns)
+		return s->soon_until_ns;
 	paused_ns = s->now_ns - s->pause_since_ns;
 	may = stretch_of(s, t);
 	next = paused_ns < may.begin_ns && may.begin_ns < may.end_ns ? may.begin_ns :
@@ -222,7 +237,7 @@ static bool may_probe(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	return t && !t->slow && !t->probing && s->group[s->resident].run == GP_RUN_ON &&
 	       t->activity != GP_ACT_IDLE && s->pause_since_ns && !s->window_since_ns &&
-	       has_lc(s, any);
+	       s->lc_there;
 }
 
 void gp_leave_reconcile(struct gp_sched *s)
