@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/keep.h"
 #include "client/predict.h"
 #include "client/start_daemon.h"
 #include "client/yield.h"
@@ -323,8 +324,10 @@ void gp_client_device_work(struct gp_client_device *dev, struct gp_ectx *c, bool
 	const bool predicts = atomic_load_explicit(&dev->predicts, memory_order_relaxed);
 
 	pthread_mutex_lock(&dev->lock);
-	if (predicts)
+	if (predicts) {
 		gp_predict_work(dev, busy);
+		gp_keep_work(dev, c, busy);
+	}
 	/* For best-effort only the daemon needs it. */
 	if (predicts || dev->cls.cls == GP_CLASS_BE)
 		gp_status_page_work(dev, c, busy);
@@ -336,11 +339,12 @@ void gp_client_device_work(struct gp_client_device *dev, struct gp_ectx *c, bool
 void gp_client_device_queued(struct gp_client_device *dev, const struct gp_ectx *c)
 {
 	struct gp_event ev = { .type = GP_EV_QUEUED, .tenant = c->tenant };
+	const bool predicts = atomic_load_explicit(&dev->predicts, memory_order_relaxed);
 
-	if (atomic_load_explicit(&dev->predicts, memory_order_relaxed))
-		return;
 	pthread_mutex_lock(&dev->lock);
-	if (dev->cls.cls == GP_CLASS_LC)
+	if (predicts)
+		gp_keep_wait(dev, &dev->ctx[c - dev->ctx]);
+	else if (dev->cls.cls == GP_CLASS_LC)
 		(void)gp_client_device_event_locked(dev, &ev);
 	gp_client_device_unlock(dev);
 }

@@ -31,6 +31,7 @@
 #include "gpreempt/hal.h"
 #include "runtime/class.h"
 #include "runtime/runtime.h"
+#include "sched/anticipate.h"
 #include "sched/sched.h"
 
 #define GP_BASE_TENANT 1u
@@ -78,6 +79,8 @@ struct gp_ectx {
 	uint64_t hint_gap_ns;	/* .. its distance from the one before */
 	uint64_t hint_every_ns; /* equal to the distance before that; 0: not equal */
 	uint8_t gone;		/* context destroyed; holds given up */
+	bool kept;		/* keep.c: until it says otherwise, or a limit is over */
+	struct gp_anticipation pauses;
 };
 
 enum gp_slot_state {

@@ -164,13 +164,20 @@ static void take_record(struct gp_predictor *p, const struct gp_switch_record *r
 
 void gp_predict_work(struct gp_client_device *dev, bool busy)
 {
+	const uint64_t now_ns = gp_client_device_now(dev);
 	struct gp_predictor *p = dev->predictor;
 
+	/* A short pause is one inside a request, as where gp_keep_work() keeps the device. */
+	if (busy && p->edges && !p->edge[p->edges - 1].busy &&
+	    now_ns - p->edge[p->edges - 1].at_ns <= 2 * dev->caps.switch_ns) {
+		p->edges--;
+		return;
+	}
 	if (p->edges == EDGES) {
 		p->edges = 0;
 		p->edges_lost = true;
 	}
-	p->edge[p->edges++] = (struct edge){ gp_client_device_now(dev), busy };
+	p->edge[p->edges++] = (struct edge){ now_ns, busy };
 }
 
 static void take_edges(struct gp_predictor *p, uint64_t until_ns)
@@ -346,6 +353,13 @@ static void say(struct gp_client_device *dev, struct gp_predictor *p)
 	p->said_sure = sure;
 }
 
+/* Pauses inside requests are too short for the log. By now calls of the driver were seen. */
+static void watch_waits(struct gp_client_device *dev, const struct gp_predictor *p)
+{
+	if (p->seen && p->ctx && !atomic_exchange(&dev->launches_asked, true))
+		gp_engine_watch_launches();
+}
+
 static void tick(struct gp_client_device *dev, struct gp_predictor *p)
 {
 	if (!is_lc(dev)) {
@@ -357,6 +371,7 @@ static void tick(struct gp_client_device *dev, struct gp_predictor *p)
 	say(dev, p);
 	if (!may_go_on(dev, p))
 		return;
+	watch_waits(dev, p);
 	if (p->clocks.known) {
 		pthread_mutex_lock(&dev->lock);
 		guess_next(dev, p);

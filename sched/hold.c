@@ -3,10 +3,10 @@
  * hold.c - which LC tenants want the device, until when, and which of them hold
  * it.
  *
- * A tenant wants the device for a segment, for a hold by hand (both nest), or
- * for a hint whose time has come. Each reason has its own limit. The LC policy
- * picks the most urgent tenant that wants it. Tenants of equal urgency hold
- * together.
+ * A tenant wants the device for a segment, for a hold by hand (both nest), for
+ * a hint whose time has come, or between the waits of a request. Each reason
+ * has its own limit. The LC policy picks the most urgent tenant that wants it.
+ * Tenants of equal urgency hold together.
  */
 #include <errno.h>
 
@@ -48,6 +48,7 @@ static uint64_t want_until(const struct gp_sched *s, const struct gp_tenant *t)
 		until = gp_max_u64(until, t->hand_until_ns);
 	if (t->hint == GP_HINT_ON && !t->hint_queued)
 		until = gp_max_u64(until, t->hint_until_ns);
+	until = gp_max_u64(until, t->keep_until_ns);
 	return until > s->now_ns ? until : 0;
 }
 
@@ -198,6 +199,18 @@ void gp_hold_by_hand_end(struct gp_tenant *t)
 		t->hand_until_ns = 0;
 }
 
+void gp_hold_keep(struct gp_sched *s, struct gp_tenant *t, uint64_t limit_ns)
+{
+	t->keep_until_ns = 0;
+	if (!limit_ns)
+		return;
+	/* Until the hold has the device no pause is kept; that takes two switches at most. */
+	if (!t->held)
+		limit_ns = gp_add_sat(limit_ns, 2 * t->pre.switch_ns);
+	t->keep_until_ns = gp_add_sat(s->now_ns, gp_min_u64(limit_ns, s->config.hold_limit_ns));
+	want_anew(t);
+}
+
 /*
  * Only work after idleness is new work. Launches of the request before are not
  * the hinted work. With auto_hold_ns unannounced work is held for as well,
@@ -265,6 +278,7 @@ void gp_hold_sync(struct gp_sched *s, struct gp_tenant *t)
 		t->syncs_cut++;
 	t->seg_until_ns = 0;
 	t->hand_until_ns = 0;
+	t->keep_until_ns = 0;
 	if (t->hint == GP_HINT_ON)
 		t->hint = t->hint_worked ? GP_HINT_NONE : GP_HINT_LAPSED;
 }
@@ -281,6 +295,7 @@ void gp_hold_forget(struct gp_tenant *t)
 	t->hand_depth = 0;
 	t->seg_until_ns = 0;
 	t->hand_until_ns = 0;
+	t->keep_until_ns = 0;
 	t->hint = GP_HINT_NONE;
 	t->has_work = 0;
 	t->lc.deadline_ns = GP_NEVER;
@@ -323,6 +338,8 @@ static void tenant_expire(struct gp_sched *s, struct gp_tenant *t)
 		gp_deadline_expire(s, t);
 
 	hit |= limit_over(s, &t->hand_until_ns);
+	/* Its end is no limit that was hit. */
+	(void)limit_over(s, &t->keep_until_ns);
 	if (t->hint == GP_HINT_ON && t->hint_until_ns <= s->now_ns) {
 		hit |= t->hint_worked;
 		t->hint = t->hint_worked ? GP_HINT_NONE : GP_HINT_LAPSED;
@@ -552,6 +569,7 @@ static uint64_t tenant_next_ns(const struct gp_sched *s, const struct gp_tenant 
 
 	next = earlier(next, t->seg_until_ns);
 	next = earlier(next, t->hand_until_ns);
+	next = earlier(next, t->keep_until_ns);
 	next = gp_min_u64(next, gp_deadline_next_ns(s, t));
 	if (t->hint == GP_HINT_WAITING)
 		next = earlier(next, hint_wake_ns(t));

@@ -221,6 +221,7 @@ static int check_tenant_event(struct gp_sched *s, const struct gp_event *ev)
 	case GP_EV_SEGMENT_END:
 	case GP_EV_HOLD:
 	case GP_EV_RELEASE:
+	case GP_EV_KEEP:
 		return check_lc(t, ev);
 	case GP_EV_SYNC:
 		return t->sync_depth == UINT32_MAX ? -EINVAL : 0;
@@ -249,7 +250,7 @@ static int check(struct gp_sched *s, const struct gp_event *ev)
 	case GP_EV_CLOSE:
 		return 0;
 	}
-	return ev->type > GP_EV_CLOSE ? -EINVAL : check_tenant_event(s, ev);
+	return ev->type > GP_EV_KEEP ? -EINVAL : check_tenant_event(s, ev);
 }
 
 /* ---- apply: facts only -------------------------------------------------- */
@@ -436,6 +437,9 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 	case GP_EV_RELEASE:
 		gp_hold_by_hand_end(t);
 		gp_deadline_end(t);
+		break;
+	case GP_EV_KEEP:
+		gp_hold_keep(s, t, ev->hold.limit_ns);
 		break;
 	case GP_EV_BUSY:
 		apply_busy(s, t, ev->busy.how, ev->busy.at_ns);

@@ -89,6 +89,7 @@ enum gp_event_type {
 	 * gp_sched_settled()
 	 */
 	GP_EV_CLOSE,
+	GP_EV_KEEP, /* hold: between the waits of a request, or no longer; replaces the last */
 };
 
 enum gp_busy {
@@ -123,7 +124,7 @@ enum gp_idle {
  * @hint.limit_ns: the hold ends this long after @at_ns if no work came; 0:
  *	hint_timeout_ns
  * @hint.lead_ns: the hold starts at most this long before @at_ns; 0: no limit
- * @hold.limit_ns: the longest time
+ * @hold.limit_ns: the longest time; of KEEP 0: no longer
  * @busy.how: enum gp_busy bits
  * @busy.at_ns: with GP_BUSY_ON: when the tenant had the device
  * @idle.how: enum gp_idle

@@ -32,7 +32,7 @@
 struct lc_opts {
 	char out[512];
 	char inside[64];
-	char arrivals[32];
+	char arrivals[32], end[8];
 	uint64_t period_us, kernels, kernel_us, gap_us, requests;
 	uint64_t hint_us, prepare_us, iters, seed, warmup, max_seconds;
 	uint64_t die_after_us, die_signal, copy_bytes;
@@ -41,6 +41,7 @@ struct lc_opts {
 
 static struct lc_opts opt = {
 	.arrivals = "periodic",
+	.end = "last",
 	.period_us = 5000,
 	.kernels = 5,
 	.kernel_us = 110,
@@ -73,6 +74,10 @@ static const struct gp_opt opts[] = {
 	{ .name = "copy-bytes",
 	  .number = &opt.copy_bytes,
 	  .help = "copied in before the kernels and out after them, a multiple of 8 (0)" },
+	{ .name = "end",
+	  .text = opt.end,
+	  .text_len = sizeof(opt.end),
+	  .help = "wait for the last kernel alone, or for each one: last or each (last)" },
 	{ .name = "gap-us", .number = &opt.gap_us, .help = "CPU time between two launches (0)" },
 	{ .name = "requests", .number = &opt.requests, .help = "number of requests (2000)" },
 	{ .name = "warmup", .number = &opt.warmup, .help = "requests not counted, first (20)" },
@@ -277,6 +282,8 @@ static uint64_t launch_all(struct lc *lc, enum inside inside)
 			inside_ns = gp_clock_now_ns() - began_ns;
 		}
 		gp_work_launch(&lc->work);
+		if (!strcmp(opt.end, "each"))
+			GP_CU(cuStreamSynchronize(lc->work.stream));
 	}
 	gp_roundtrip_out(&lc->trip);
 	return inside_ns;
@@ -407,6 +414,10 @@ static bool run(struct lc *lc)
 			"lc: --arrivals=%s: write " GP_ARRIVALS_NAMES
 			"; SIGMA is above 0 and at most 3\n",
 			opt.arrivals);
+		exit(2);
+	}
+	if (strcmp(opt.end, "last") && strcmp(opt.end, "each")) {
+		fprintf(stderr, "lc: --end=%s: last or each\n", opt.end);
 		exit(2);
 	}
 	if ((opt.hint_us || opt.segment) && !lc->client.handle)

@@ -112,6 +112,7 @@ static inline struct rec_event rec_from_event(const struct gp_event *ev)
 		r.k = ev->hint.guess ? ev->hint.lead_ns : 0;
 		break;
 	case GP_EV_HOLD:
+	case GP_EV_KEEP:
 		r.l = ev->hold.limit_ns;
 		break;
 	case GP_EV_BUSY:
@@ -173,6 +174,7 @@ static inline struct gp_event rec_to_event(const struct rec_event *r)
 		ev.hint.guess = r->o;
 		break;
 	case GP_EV_HOLD:
+	case GP_EV_KEEP:
 		ev.hold.limit_ns = r->l;
 		break;
 	case GP_EV_BUSY:

@@ -38,17 +38,19 @@ enum op_kind {
 	OP_POLICY,
 	OP_QUEUED,
 	OP_COPIES,
+	OP_KEEP,
 	OP_KINDS,
 };
 
 static const char *const op_name[] = {
-	"OP_JOIN",    "OP_LEAVE",      "OP_CLASS",     "OP_APPEAR", "OP_GONE",	   "OP_KILL",
-	"OP_HINT",    "OP_BEGIN",      "OP_END",       "OP_HOLD",   "OP_RELEASE",  "OP_BUSY",
-	"OP_IDLE",    "OP_SYNC",       "OP_SYNC_DONE", "OP_SLOT",   "OP_MEASURED", "OP_EARLY_TIMER",
-	"OP_OUTCOME", "OP_HOLD_FAILS", "OP_USAGE",     "OP_POLICY", "OP_QUEUED",   "OP_COPIES",
+	"OP_JOIN",    "OP_LEAVE",    "OP_CLASS",       "OP_APPEAR",  "OP_GONE",
+	"OP_KILL",    "OP_HINT",     "OP_BEGIN",       "OP_END",     "OP_HOLD",
+	"OP_RELEASE", "OP_BUSY",     "OP_IDLE",	       "OP_SYNC",    "OP_SYNC_DONE",
+	"OP_SLOT",    "OP_MEASURED", "OP_EARLY_TIMER", "OP_OUTCOME", "OP_HOLD_FAILS",
+	"OP_USAGE",   "OP_POLICY",   "OP_QUEUED",      "OP_COPIES",  "OP_KEEP",
 };
 
-/* How often each comes, of 139. */
+/* How often each comes, of 143. */
 static const uint8_t op_share[OP_KINDS] = {
 	[OP_JOIN] = 12,	   [OP_LEAVE] = 3,	 [OP_CLASS] = 5,     [OP_APPEAR] = 14,
 	[OP_GONE] = 3,	   [OP_KILL] = 2,	 [OP_HINT] = 7,	     [OP_BEGIN] = 8,
@@ -56,6 +58,7 @@ static const uint8_t op_share[OP_KINDS] = {
 	[OP_IDLE] = 5,	   [OP_SYNC] = 3,	 [OP_SYNC_DONE] = 3, [OP_SLOT] = 4,
 	[OP_MEASURED] = 2, [OP_EARLY_TIMER] = 3, [OP_OUTCOME] = 32,  [OP_HOLD_FAILS] = 2,
 	[OP_USAGE] = 3,	   [OP_POLICY] = 2,	 [OP_QUEUED] = 3,    [OP_COPIES] = 3,
+	[OP_KEEP] = 4,
 };
 
 struct op {
@@ -84,7 +87,7 @@ static uint32_t rnd(void)
 
 static uint8_t rnd_kind(void)
 {
-	uint32_t r = rnd() % 139, k = 0;
+	uint32_t r = rnd() % 143, k = 0;
 
 	while (k < OP_KINDS - 1 && r >= op_share[k])
 		r -= op_share[k++];
@@ -202,7 +205,7 @@ static const uint8_t event_of[OP_KINDS] = {
 	[OP_SYNC] = GP_EV_SYNC,		  [OP_SYNC_DONE] = GP_EV_SYNC_DONE,
 	[OP_SLOT] = GP_EV_SLOT,		  [OP_MEASURED] = GP_EV_SWITCH_MEASURED,
 	[OP_USAGE] = GP_EV_USAGE,	  [OP_QUEUED] = GP_EV_QUEUED,
-	[OP_COPIES] = GP_EV_GROUP_APPEAR,
+	[OP_COPIES] = GP_EV_GROUP_APPEAR, [OP_KEEP] = GP_EV_KEEP,
 };
 
 /* The fields of an event besides type and tenant. */
@@ -229,6 +232,7 @@ static void fill(const struct world *w, const struct op *op, struct gp_event *ev
 		ev->hint.guess = op->b & 1;
 		break;
 	case OP_HOLD:
+	case OP_KEEP:
 		ev->hold.limit_ns = op->b * 20000ull;
 		break;
 	case OP_BUSY:

@@ -50,7 +50,7 @@ struct w_tenant {
 	uint32_t seg, hand, sync;
 	bool seg_cut; /* ended by a device-wide wait */
 	bool idle, hinted, hold_broken, begun_held;
-	uint64_t hint_end_ns, seg_began_ns;
+	uint64_t hint_end_ns, kept_end_ns, seg_began_ns;
 	bool held;
 	uint64_t held_until_ns;
 };
@@ -194,7 +194,7 @@ static inline void w_check_preempt(struct world *w, const struct w_group *g)
 		const struct w_tenant *u = &w->tenant[i];
 
 		if (u != t && u->there && u->spec.cls.cls == GP_CLASS_LC &&
-		    (u->seg || u->hand || u->hinted || !u->idle) &&
+		    (u->seg || u->hand || u->kept_end_ns || u->hinted || !u->idle) &&
 		    (w->edf || w_may_be_before(w, u, t)))
 			return;
 	}
@@ -292,7 +292,8 @@ static inline void w_decide(struct world *w)
 static inline bool w_reason(const struct world *w, const struct w_tenant *t)
 {
 	return t->there && t->spec.cls.cls == GP_CLASS_LC &&
-	       (t->seg || t->hand || (t->hinted && t->hint_end_ns > w->now_ns));
+	       (t->seg || t->hand || t->kept_end_ns > w->now_ns ||
+		(t->hinted && t->hint_end_ns > w->now_ns));
 }
 
 /* Must the core hold for @t unless a more urgent tenant holds? */
@@ -411,6 +412,10 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		break;
 	case GP_EV_RELEASE:
 		t->hand--;
+		break;
+	case GP_EV_KEEP:
+		/* Its limit, and two switches, which are measured. */
+		t->kept_end_ns = ev->hold.limit_ns ? w->now_ns + w->config.hold_limit_ns : 0;
 		break;
 	case GP_EV_BUSY:
 		/* Its running does not contradict an IDLE report. */

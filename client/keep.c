@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/keep.h"
+
+/* One switch away and one back. */
+static uint64_t keep_ns(const struct gp_client_device *dev)
+{
+	return 2 * dev->caps.switch_ns;
+}
+
+static void keep(struct gp_client_device *dev, struct gp_ectx *c, uint64_t limit_ns)
+{
+	struct gp_event ev = { .type = GP_EV_KEEP, .tenant = c->tenant, .hold.limit_ns = limit_ns };
+
+	if (!limit_ns && !c->kept)
+		return;
+	c->kept = limit_ns != 0;
+	(void)gp_client_device_event_locked(dev, &ev);
+}
+
+void gp_keep_work(struct gp_client_device *dev, struct gp_ectx *c, bool busy)
+{
+	const uint64_t now_ns = gp_client_device_now(dev);
+
+	if (busy)
+		gp_anticipate_busy(&c->pauses, now_ns, keep_ns(dev));
+	else
+		keep(dev, c, gp_anticipate_idle(&c->pauses, now_ns, keep_ns(dev)));
+}
+
+void gp_keep_wait(struct gp_client_device *dev, struct gp_ectx *c)
+{
+	if (gp_anticipate_long(&c->pauses, keep_ns(dev)))
+		keep(dev, c, 0);
+}

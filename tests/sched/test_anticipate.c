@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/* When the device is kept between the waits of a request, and what that costs. */
+#include <string.h>
+
+#include "sched/anticipate.h"
+#include "tests/common/gp_test.h"
+#include "tests/sched/drive.h"
+
+#define KEEP_NS (340 * US)
+#define SWITCH_NS (170 * US)
+
+/* @n waits, so far apart, of work of @work_ns. Return: how many were followed by a keep. */
+static unsigned int waits(struct gp_anticipation *a, uint64_t *now_ns, unsigned int n,
+			  uint64_t work_ns, uint64_t gap_ns)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		*now_ns += gap_ns;
+		gp_anticipate_busy(a, *now_ns, KEEP_NS);
+		*now_ns += work_ns;
+		kept += gp_anticipate_idle(a, *now_ns, KEEP_NS) == KEEP_NS;
+	}
+	return kept;
+}
+
+static void test_pauses_in_a_request(void **state)
+{
+	struct gp_anticipation a = { 0 };
+	uint64_t now_ns = MS;
+
+	/* It takes four short pauses, then each is kept. */
+	assert_int_equal(waits(&a, &now_ns, 20, 20 * US, 10 * US), 16);
+	/* The next request: only its first pause was long. */
+	now_ns += 20 * MS;
+	assert_int_equal(waits(&a, &now_ns, 20, 20 * US, 100 * US), 20);
+	assert_false(gp_anticipate_long(&a, KEEP_NS));
+}
+
+/* One wait a request: nothing is ever kept, and soon not after a change either. */
+static void test_pauses_between_requests(void **state)
+{
+	struct gp_anticipation a = { 0 };
+	uint64_t now_ns = MS;
+
+	assert_int_equal(waits(&a, &now_ns, 100, 500 * US, 5 * MS), 0);
+	assert_true(gp_anticipate_long(&a, KEEP_NS));
+	assert_int_equal(waits(&a, &now_ns, 20, 20 * US, 10 * US), 17);
+	assert_int_equal(waits(&a, &now_ns, 100, 500 * US, 5 * MS), 4);
+	/* Every other pause is short: as good as a switch each time, and no worse. */
+	for (unsigned int i = 0; i < 50; i++) {
+		waits(&a, &now_ns, 1, 20 * US, 10 * US);
+		waits(&a, &now_ns, 1, 20 * US, 5 * MS);
+	}
+	assert_int_equal(waits(&a, &now_ns, 1, 20 * US, 10 * US), 1);
+}
+
+/* The core holds until the limit or the next KEEP, and counts no hint. */
+static void test_keep(void **state)
+{
+	const struct gp_sched_config config = { .slice_preempts = 1, .switch_ns = SWITCH_NS };
+	struct gp_event keep = { .type = GP_EV_KEEP, .tenant = 1, .hold.limit_ns = KEEP_NS };
+	const struct gp_decision *dec;
+	struct drive d;
+
+	drive_init(&d, &config);
+	drive_join(&d, 1, GP_CLASS_LC, 0);
+	assert_int_equal(drive_ev(&d, keep), 0);
+	dec = drive_find(&d, GP_DO_HOLD);
+	assert_non_null(dec);
+	assert_int_equal(dec->limit_ns, KEEP_NS + 2 * SWITCH_NS);
+	drive_outcome(&d, GP_DO_HOLD, 0);
+	/* It replaces the last one: two do not add up. */
+	d.now_ns += 100 * US;
+	keep.hold.limit_ns = 50 * US;
+	assert_int_equal(drive_ev(&d, keep), 0);
+	d.now_ns += 50 * US;
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_TIMER }), 0);
+	assert_non_null(drive_find(&d, GP_DO_RELEASE));
+	assert_int_equal(drive_stat(&d, 1).said, 0);
+	assert_int_equal(drive_stat(&d, 1).holds_expired, 0);
+
+	/* No longer. */
+	keep.hold.limit_ns = KEEP_NS;
+	assert_int_equal(drive_ev(&d, keep), 0);
+	assert_non_null(drive_find(&d, GP_DO_HOLD));
+	drive_outcome(&d, GP_DO_HOLD, 0);
+	keep.hold.limit_ns = 0;
+	assert_int_equal(drive_ev(&d, keep), 0);
+	assert_non_null(drive_find(&d, GP_DO_RELEASE));
+
+	/* A prediction is taken meanwhile, and a wait for the whole device ends the keep. */
+	keep.hold.limit_ns = KEEP_NS;
+	assert_int_equal(drive_ev(&d, keep), 0);
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_HINT,
+							 .tenant = 1,
+							 .hint = { .at_ns = d.now_ns + MS,
+								   .guess = true } }),
+			 0);
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_SYNC, .tenant = 1 }), 0);
+	assert_non_null(drive_find(&d, GP_DO_RELEASE));
+	drive_end(&d);
+}
+
+/* Only LC keeps the device. */
+static void test_keep_refused(void **state)
+{
+	const struct gp_sched_config config = { .slice_preempts = 1 };
+	struct drive d;
+
+	drive_init(&d, &config);
+	drive_join(&d, 1, GP_CLASS_BE, 100);
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_KEEP,
+							 .tenant = 1,
+							 .hold.limit_ns = KEEP_NS }),
+			 -EPERM);
+	drive_end(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pauses_in_a_request),
+		cmocka_unit_test(test_pauses_between_requests),
+		cmocka_unit_test(test_keep),
+		cmocka_unit_test(test_keep_refused),
+	};
+
+	return gp_run_tests(tests);
+}
