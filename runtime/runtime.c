@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hal/timer.h"
 #include "runtime/log.h"
@@ -241,8 +242,10 @@ static int start_call(struct gp_runtime *rt, struct gp_runtime_group *group,
 {
 	struct gp_call *call = calloc(1, sizeof(*call));
 
-	if (!call)
+	if (!call) {
+		gp_log(GP_LOG_ERR, "cannot start a driver call: %s", strerror(ENOMEM));
 		return -ENOMEM;
+	}
 	call->rt = rt;
 	call->group = group;
 	call->what = *what;
@@ -260,8 +263,7 @@ void gp_runtime_own(struct gp_runtime *rt, struct gp_runtime_group *group, uint3
 {
 	const struct gp_decision what = { .type = type, .group = group->id };
 
-	if (start_call(rt, group, &what, true))
-		gp_log(GP_LOG_ERR, "runtime: out of memory");
+	(void)start_call(rt, group, &what, true);
 }
 
 /* ---- stepping --------------------------------------------------------------------- */
