@@ -143,11 +143,11 @@ class Listed(Rig):
             lc = subprocess.Popen(
                 [CLI, "run", "--class=lc", "--device=soft0", "--",
                  os.path.join(BUILD, "bench/lc"), "--iters=1000", "--control"],
-                env=dict(self.env, **env), text=True, stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=f)
+                env=dict(self.env, GPREEMPT_PREDICT="0", **env), text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=f)
         self.programs.append(lc)
         self.assertIn("ready", lc.stdout.readline())
-        # Not watched before.
+        # Not watched before, as nothing is predicted.
         self.assertFalse(self.rows()[lc.pid]["sync_seen"])
         lc.stdin.write("--requests=1 --warmup=0 --segment\n")
         lc.stdin.flush()
