@@ -439,8 +439,10 @@ class Rights(Hostile):
                     socket.send_fds(theirs, [b"."], [own.sock.fileno()])
                 finally:
                     os._exit(0)
-            fd = socket.recv_fds(ours, 1, 1)[1][0]
-            peer = Peer(None, sock=socket.socket(fileno=fd))
+            theirs.close()
+            fds = socket.recv_fds(ours, 1, 1)[1]
+            self.assertTrue(fds, "the process could not connect")
+            peer = Peer(None, sock=socket.socket(fileno=fds[0]))
             os.waitpid(pid, 0)
             other = self.reused(pid)
             if other:
@@ -453,10 +455,11 @@ class Rights(Hostile):
                 self.assertEqual(kind, 0, "the connection has to be closed")
                 os.kill(other, signal.SIGKILL)
                 os.waitpid(other, 0)
-            for s in (ours, theirs, peer):
+            for s in (ours, peer):
                 s.close()
         if not tried:
             self.skipTest("no PID was reused")
+        print(f"{tried} PIDs reused")
         self.assertEqual(self.tenants(), {})
 
 
