@@ -401,8 +401,8 @@ int gp_nv_release(struct gp_hold *hold)
 /*
  * A group without pending methods loses the front end, which moves to the next group that has
  * some, and waits there until that one gets the device. Work that the first group's other
- * channels queue meanwhile runs only after the next switch (docs/experiments.md, "Launches and
- * queues"). The write waits for all work before it.
+ * channels queue meanwhile runs only after the next switch (EXPERIMENTS.md, "Launches and queues").
+ * The write waits for all work before it.
  */
 int gp_nv_hold_queued(struct gp_hold *hold, void *stream)
 {

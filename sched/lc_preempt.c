@@ -15,7 +15,7 @@
  * most urgent until now is asked first: it most likely has the device.
  *
  * PREEMPT ends the turn of a group that has the device and does nothing to
- * others (docs/experiments.md). Assumption: the order of the others stays.
+ * others (nvidia-backend/EXPERIMENTS.md). Assumption: the order of the others stays.
  * Where a device refuses PREEMPT, less urgent groups that may be running are
  * suspended instead, for as long as a hold may last.
  */

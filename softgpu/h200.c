@@ -16,7 +16,7 @@
  * take some 25 each. Saved state costs 30..45 µs of the 165..175 that one switch adds to a
  * request: 25 to save it, 25 to load. The rest, up to 170, is the host noticing the doorbell.
  * Slices of 500 to 10,000 µs end 1.024 times that and 85 to 95 µs after START. Stopping and
- * saving take 50 of these (docs/experiments.md, "The hardware's scheduler").
+ * saving take 50 of these (nvidia-backend/EXPERIMENTS.md, "The hardware's scheduler").
  */
 void gp_model_config_h200(struct gp_model_config *config)
 {

@@ -86,7 +86,7 @@ static uint32_t pick(struct gp_model *m, const struct model_runlist *rl, uint32_
 
 /*
  * While one group runs, the host goes to the first other group with work and waits there. A
- * group that gets work later, between the two in the ring, is not next (docs/softgpu.md, "The
+ * group that gets work later, between the two in the ring, is not next (softgpu/README.md, "The
  * model").
  */
 static uint32_t next_in_turn(struct gp_model *m, const struct model_runlist *rl)
@@ -120,7 +120,7 @@ static void watch_renewing(struct gp_model *m, struct model_group *g)
 
 /*
  * A slice that ends while no group waits is renewed. It is not if the group only has to report
- * the end of its running work: the next group then has the device at once (docs/softgpu.md,
+ * the end of its running work: the next group then has the device at once (softgpu/README.md,
  * "The model"). So the slice ends at the first multiple after both that state and another
  * group came.
  */

@@ -28,7 +28,7 @@ COMMENT_WORDS = 30
 COLUMNS = 100
 WHAT_PER_1000 = 3
 README_LINES = 150
-DOCS_WORDS = 20000
+DOCS_WORDS = 18000
 
 # Masked text has the length of the original, so that offsets stay valid.
 CODE = "\x01"               # one word that is no English

@@ -29,7 +29,7 @@
 
 /*
  * Costs of calls for their thread, ns. They are declared, since no CPU time is measured. The
- * two of a launch are fitted to one H200 (docs/softgpu.md). Assumption: the others.
+ * two of a launch are fitted to one H200 (softgpu/README.md). Assumption: the others.
  */
 #define FACE_LAUNCH_NS 4000u
 #define FACE_COLD_NS 8000u /* extra, for the first after a sleep */
