@@ -66,7 +66,7 @@ gp_LDFLAGS += -Wl,-z,defs
 endif
 
 # ---- sources of each product -------------------------------------------------
-HSAQ_SRCS    := $(filter-out libhsaq/hal.c libhsaq/track.c,$(wildcard libhsaq/*.c))
+HSAQ_SRCS    := $(filter-out libhsaq/criu.c libhsaq/hal.c libhsaq/track.c,$(wildcard libhsaq/*.c))
 LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c libhsaq/*.c \
 	runtime/*.c client/*.c)
 LAYER_SRCS   := $(wildcard preload/*.c)

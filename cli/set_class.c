@@ -85,9 +85,11 @@ static int fail_class(const char *verb, pid_t pid, int err)
 			       "the group of /dev/kfd_sched (ls -l)",
 			       verb, (int)pid);
 	if (err == -EOPNOTSUPP)
-		return gp_fail("%s: process %d: this kernel cannot set another process's class "
-			       "(see hsaq mode); start it with gpreempt run",
-			       verb, (int)pid);
+		return gp_fail(
+			"%s: process %d: this kernel cannot set another process's class "
+			"(see hsaq mode); start it with gpreempt run, or attach it as root with "
+			"--pause",
+			verb, (int)pid);
 	return gp_fail("%s: process %d: %s", verb, (int)pid,
 		       err == -ESRCH ? "it does not have the KFD open" : strerror(-err));
 }

@@ -18,6 +18,11 @@
 #define HSAQ_KFD_NR_CREATE_QUEUE 0x02
 #define HSAQ_KFD_NR_DESTROY_QUEUE 0x03
 #define HSAQ_KFD_NR_UPDATE_QUEUE 0x07
+#define HSAQ_KFD_NR_CRIU_OP 0x22 /* since ABI 1.8 */
+
+/* Of CRIU_OP */
+#define HSAQ_KFD_CRIU_PROCESS_INFO 0u /* which pauses the process */
+#define HSAQ_KFD_CRIU_UNPAUSE 2u
 
 /* Of CREATE_QUEUE; the driver has further numbers for kinds of SDMA. */
 #define HSAQ_KFD_QUEUE_COMPUTE 0u
@@ -60,14 +65,24 @@ struct hsaq_kfd_update {
 	uint32_t priority;
 };
 
+struct hsaq_kfd_criu {
+	uint64_t devices, bos, priv_data, priv_data_bytes;
+	uint32_t num_devices, num_bos, num_objects;
+	uint32_t pid;
+	uint32_t op;
+	uint32_t pad;
+};
+
 _Static_assert(sizeof(struct hsaq_kfd_version) == 8, "KFD ABI 1");
 _Static_assert(sizeof(struct hsaq_kfd_create) == 56, "KFD ABI 1");
 _Static_assert(offsetof(struct hsaq_kfd_create, gpu_id) == 36, "KFD ABI 1");
 _Static_assert(offsetof(struct hsaq_kfd_create, queue_id) == 52, "KFD ABI 1");
 _Static_assert(sizeof(struct hsaq_kfd_destroy) == 8, "KFD ABI 1");
 _Static_assert(sizeof(struct hsaq_kfd_update) == 24, "KFD ABI 1");
+_Static_assert(sizeof(struct hsaq_kfd_criu) == 56, "KFD ABI 1.8");
 
 #define HSAQ_KFD_GET_VERSION _IOR(HSAQ_KFD_MAGIC, HSAQ_KFD_NR_GET_VERSION, struct hsaq_kfd_version)
+#define HSAQ_KFD_CRIU_OP _IOWR(HSAQ_KFD_MAGIC, HSAQ_KFD_NR_CRIU_OP, struct hsaq_kfd_criu)
 #define HSAQ_KFD_UPDATE_QUEUE _IOW(HSAQ_KFD_MAGIC, HSAQ_KFD_NR_UPDATE_QUEUE, struct hsaq_kfd_update)
 
 #endif

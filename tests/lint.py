@@ -55,6 +55,8 @@ SHARED = {
     "nvidia-backend/rm_abi.h": {"softgpu/server", "softgpu/cuda"},
     "nvidia-backend/track.h": {"preload"},
     "libhsaq/track.h": {"preload"},
+    # how attach pauses a process that knows nothing of gpreempt
+    "libhsaq/criu.h": {"cli"},
     # the UAPI of the kernel series, which both sides include
     "kfd-patch/uapi/linux/kfd_sched.h": {"libhsaq"},
     # the hold's parameters and stamp: its kernels run on the software GPU

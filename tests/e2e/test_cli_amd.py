@@ -14,6 +14,7 @@ from rig import BUILD, PATIENCE_S  # noqa: E402
 
 FAKE = os.path.join(BUILD, "tests/hsaq")
 CARD = "device 4711: "
+PID = str(os.getpid())
 
 
 def gpreempt(*args, place, tool="gpreempt_fake", **env):
@@ -109,6 +110,24 @@ class Run(Fake):
     def test_other_tools(self):
         done = self.gp("ls", tool="hsaq_fake", place="gfx10")
         self.assertIn("gfx1030", done.stdout)
+
+
+class Pause(Fake):
+    def test_refused(self):
+        for place, args, words in (
+                ("stock-hws", ("--pause=0s", PID), ("--pause=0s", "from 1ms to 1s")),
+                ("stock-hws", ("--pause=2s", PID), ("from 1ms to 1s",)),
+                ("stock-hws", ("--pause", "--device=GPU-1", PID), ("all its GPUs",)),
+                ("stock-hws", ("--pause", "--class=lc", PID), ("only with --class=be",)),
+                ("stock-hws", ("--pause", "1"), ("process 1 has no queue",)),
+                ("patched", ("--pause", PID), ("leave out --pause",)),
+                ("no-cwsr", ("--pause", PID), ("amdgpu.cwsr_enable=0",)),
+                ("gfx11", ("--pause", PID), ("doctor --soak",))):
+            done = self.gp("attach", "--class=be", *args, place=place, FAKE_PID=PID)
+            self.assertEqual((done.returncode, done.stdout), (125, ""), (args, done.stderr))
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            for word in words:
+                self.assertIn(word, done.stderr)
 
 
 class Soak(Fake):

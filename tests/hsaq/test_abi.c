@@ -52,6 +52,8 @@ static void the_others_are_the_same(void **state)
 	assert_int_equal(sizeof(struct hsaq_kfd_update),
 			 sizeof(struct kfd_ioctl_update_queue_args));
 	assert_int_equal(HSAQ_KFD_PRIORITY_MAX, KFD_MAX_QUEUE_PRIORITY);
+	SAME(hsaq_kfd_criu, pid, kfd_ioctl_criu_args, pid);
+	SAME(hsaq_kfd_criu, op, kfd_ioctl_criu_args, op);
 }
 
 static void the_numbers_are_the_same(void **state)
@@ -60,6 +62,9 @@ static void the_numbers_are_the_same(void **state)
 	assert_int_equal(HSAQ_KFD_UPDATE_QUEUE, AMDKFD_IOC_UPDATE_QUEUE);
 	assert_int_equal(HSAQ_KFD_NR_CREATE_QUEUE, _IOC_NR(AMDKFD_IOC_CREATE_QUEUE));
 	assert_int_equal(HSAQ_KFD_NR_DESTROY_QUEUE, _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE));
+	assert_int_equal(HSAQ_KFD_CRIU_OP, AMDKFD_IOC_CRIU_OP);
+	assert_int_equal(HSAQ_KFD_CRIU_PROCESS_INFO, KFD_CRIU_OP_PROCESS_INFO);
+	assert_int_equal(HSAQ_KFD_CRIU_UNPAUSE, KFD_CRIU_OP_UNPAUSE);
 	assert_int_equal(HSAQ_KFD_MAJOR, KFD_IOCTL_MAJOR_VERSION);
 }
 
