@@ -115,6 +115,7 @@ BENCH_DATA := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(filter-out %/rig,$(
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
 BENCH_A  := $(O)/lib/libgpreempt-bench.a
+WORK_A   := $(O)/lib/libgpreempt-work.a
 YAML_LIBS := -lyaml
 DAEMON_LIBS := $(YAML_LIBS) -lmicrohttpd
 
@@ -143,7 +144,9 @@ $(call obj,$(shell grep -lE 'GP_((PKG)?LIBDIR|VERSION)' */*.c */*/*.c)): $(FOLDE
 $(CORE_A): $(call obj,$(LIB_SRCS))
 $(MODEL_A): $(call obj,$(MODEL_SRCS))
 $(BENCH_A): $(call obj,$(BENCH_SRCS))
-$(CORE_A) $(MODEL_A) $(BENCH_A):
+# What be and client need of it. The demo builds be, and lacks the packages for YAML and compression.
+$(WORK_A): $(call obj,$(wildcard bench/gpu/*.c bench/plan/*.c))
+$(CORE_A) $(MODEL_A) $(BENCH_A) $(WORK_A):
 	$(call msg,AR,$@)mkdir -p $(@D) && rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
@@ -220,8 +223,8 @@ $(O)/lib/gpreempt/bench/%: bench/%
 	$(Q)cp $< $@
 
 $(O)/bench/lc: $(call obj,bench/plan/arrivals.c bench/plan/random.c)
-# The linker takes only the parts of the bench that they call.
-$(O)/bench/client $(O)/bench/be: $(BENCH_A) $(CORE_A)
+# The linker takes only the parts that they call.
+$(O)/bench/client $(O)/bench/be: $(WORK_A) $(CORE_A)
 $(O)/bench/client $(O)/bench/be: BENCH_LIBS := -ljansson
 $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(APP_SRCS))
 	$(call msg,LD,$@)mkdir -p $(@D)

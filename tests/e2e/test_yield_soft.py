@@ -158,8 +158,9 @@ class Yield(Rig):
         beside = self.rate(proc.pid, self.uuid, SECONDS)
         alone = (alone + self.rate(proc.pid, bytes(16), SECONDS / 4)) / 2
         print(f"beside requests without end: {beside / alone:.3f} of alone")
-        # 0.4 s at first, then 4 %. Short runs are noisy; without the limit it is 0.
-        self.assertGreater(beside / alone, 0.90 if SECONDS >= 20 else 0.5)
+        # 0.4 s at first, then 4 %. Of a short run other programs may take most; without the
+        # limit it is 0.
+        self.assertGreater(beside / alone, 0.90 if SECONDS >= 20 else 0.2)
 
 
 if __name__ == "__main__":
