@@ -60,7 +60,7 @@ def options_of(text):
     """The options of argp's help, with their whole descriptions."""
     options, lines = [], text.split("\n")
     for number, line in enumerate(lines):
-        found = re.match(r" {2,6}(?:(-.), )?(--[\w-]+)(?:=(\S+))?\s+(.*)", line)
+        found = re.match(r" {2,6}(?:(-.), )?(--[\w-]+)(?:\[=\S+\]|=(\S+))?\s+(.*)", line)
         if found:
             doc = [found[4]]
             for more in lines[number + 1:]:
