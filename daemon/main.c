@@ -430,6 +430,8 @@ static int open_run_dir(const struct options *o, struct gp_supervise_setup *setu
 		err = setup->listen_fd < 0 ? setup->listen_fd : 0;
 		if (err)
 			gp_journal_close(setup->journal);
+		else
+			gp_rundir_share(dir);
 	}
 	if (err)
 		gp_log(GP_LOG_ERR, "%s", why);

@@ -420,7 +420,8 @@ ssize_t gp_wire_peek(int fd, union gp_wire_msg *msg, bool *any, bool *files);
 /** The daemon's folder: /run/gpreempt for root's, else the user's. */
 #define GP_WIRE_RUN_DIR "/run/gpreempt"
 #define GP_WIRE_SOCKET "gpreemptd.sock"
-#define GP_WIRE_PATH_LEN 108 /* of sun_path */
+#define GP_WIRE_SHARED "socket" /* folder of GP_WIRE_RUN_DIR with the socket alone */
+#define GP_WIRE_PATH_LEN 108	/* of sun_path */
 
 /**
  * The path of the user's own folder for a daemon: $XDG_RUNTIME_DIR/gpreempt, or /tmp/gpreempt-UID

@@ -215,6 +215,33 @@ int gp_rundir_listen(const char *dir, bool *activated, char *why, size_t why_len
 	return fd;
 }
 
+/*
+ * Containers mount a folder that has only the socket, under its second name. Root of a container
+ * could lock the journal, and then no role could be taken. The folder stays when the daemon ends,
+ * because mounts refer to it.
+ */
+void gp_rundir_share(const char *dir)
+{
+	char path[PATH_MAX], shared[PATH_MAX], folder[PATH_MAX];
+	int err = path_in(dir, GP_WIRE_SOCKET, path);
+
+	if (!err)
+		err = path_in(dir, GP_WIRE_SHARED, folder);
+	if (!err)
+		err = path_in(dir, GP_WIRE_SHARED "/" GP_WIRE_SOCKET, shared);
+	if (!err && mkdir(folder, 0755) && errno != EEXIST)
+		err = -errno;
+	if (!err && unlink(shared) && errno != ENOENT)
+		err = -errno;
+	if (!err && link(path, shared))
+		err = -errno;
+	if (err)
+		gp_log(GP_LOG_WARN,
+		       "%s/" GP_WIRE_SHARED ": cannot link the socket there: %s; processes in "
+		       "containers have no daemon",
+		       dir, strerror(-err));
+}
+
 /* ---- the log -------------------------------------------------------------------- */
 
 int gp_rundir_log(const char *dir)
@@ -277,18 +304,21 @@ int gp_rundir_load_config(const char *dir, struct gp_config **config, char *why,
 void gp_rundir_clear(const char *dir, bool activated)
 {
 	enum {
-		SOCKET_AT = 2
+		SOCKET_AT = 2,
+		SHARED_AT
 	};
 	static const char *const names[] = {
 		CONFIG_NEW,
 		CONFIG,
 		[SOCKET_AT] = GP_WIRE_SOCKET,
+		[SHARED_AT] = GP_WIRE_SHARED "/" GP_WIRE_SOCKET,
 		JOURNAL,
 	};
 	char path[PATH_MAX];
 
 	/* The journal last: until then no other process can make these files. */
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!(activated && i == SOCKET_AT) && !path_in(dir, names[i], path))
+		if (!(activated && (i == SOCKET_AT || i == SHARED_AT)) &&
+		    !path_in(dir, names[i], path))
 			unlink(path);
 }

@@ -33,6 +33,9 @@ int gp_rundir_open(const char *path, struct gp_journal **journal, char *why, siz
  */
 int gp_rundir_listen(const char *path, bool *activated, char *why, size_t why_len);
 
+/** Link the socket into the folder GP_WIRE_SHARED. It logs a failure. */
+void gp_rundir_share(const char *path);
+
 /** Messages of this process and its children go to a new file in it. 0 or negative errno. */
 int gp_rundir_log(const char *path);
 

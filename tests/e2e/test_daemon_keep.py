@@ -121,6 +121,11 @@ class Keep(Rig):
                 [self.program, f"--run-dir={self.run_dir}", *args], stderr=log, stdout=log,
                 stdin=subprocess.DEVNULL, env={**self.env, **(env or {})}, **how)
 
+    def assert_cleared(self):
+        """Only the folder that containers mount is left, and it is empty."""
+        self.assertEqual(os.listdir(self.run_dir), ["socket"])
+        self.assertEqual(os.listdir(os.path.join(self.run_dir, "socket")), [])
+
     def up(self, *args, **how):
         begun = time.monotonic()
         self.launch(*args, **how)
@@ -360,7 +365,7 @@ class Death(Keep):
         self.assertEqual(self.first.wait(PATIENCE_S), 0)
         self.eventually("the end", self.gone)
         self.assertIn("no daemon can start; stopping", self.log())
-        self.assertEqual(os.listdir(self.run_dir), [])
+        self.assert_cleared()
 
     def test_room_for_files(self):
         """The daemon's file table does not grow while threads share it."""
@@ -378,6 +383,22 @@ class Death(Keep):
                 client.connect(path)
             three = self.when_another(role, three)
 
+    def test_containers_get_the_socket_alone(self):
+        """By a second name, in a folder of its own, which the next gpreemptd uses, too."""
+        folder = os.path.join(self.run_dir, "socket")
+        self.up()
+        inode = os.stat(folder).st_ino
+        for _ in range(2):
+            self.assertEqual(os.listdir(folder), ["gpreemptd.sock"])
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+                client.connect(os.path.join(folder, "gpreemptd.sock"))
+            self.first.terminate()
+            self.eventually("the end", self.gone)
+            self.first.wait(PATIENCE_S)
+            self.assert_cleared()
+            self.up()
+            self.assertEqual(os.stat(folder).st_ino, inode)
+
     def config(self, text):
         path = os.path.join(self.dir, "gpreempt.yaml")
         with open(path, "w") as f:
@@ -390,7 +411,7 @@ class End(Keep):
     def ended(self, status=0):
         self.eventually("the end", self.gone)
         self.assertEqual(self.first.wait(PATIENCE_S), status)
-        self.assertEqual(os.listdir(self.run_dir), [])
+        self.assert_cleared()
 
     def test_whoever_is_told(self):
         be = self.tenant()
@@ -413,7 +434,7 @@ class End(Keep):
         with contextlib.suppress(ProcessLookupError):
             os.kill(three["second"], signal.SIGTERM)
         self.eventually("the end", self.gone)
-        self.assertEqual(os.listdir(self.run_dir), [])
+        self.assert_cleared()
         self.when_runs(be)
 
     def test_a_daemon_that_does_not_end(self):
