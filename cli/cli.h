@@ -34,6 +34,7 @@ struct gp_verb {
 
 int gp_verb_run(int argc, char **argv);
 int gp_verb_attach(int argc, char **argv);
+int gp_verb_cdi(int argc, char **argv);
 int gp_verb_set(int argc, char **argv);
 int gp_verb_hist(int argc, char **argv);
 int gp_verb_hint(int argc, char **argv);
@@ -174,6 +175,15 @@ int gp_slot_holder_start(pid_t pid, struct gp_device *dev, int slot_fd);
 /** The keeper's own main(). */
 int gp_slot_holder_main(int argc, char **argv);
 #define GP_SLOT_HOLDER_VERB "keep-slot"
+
+/* ---- cdi.c ---------------------------------------------------------------------- */
+
+/**
+ * gp_cdi_check() - the file @path, as gpreempt cdi printed it.
+ * @missing: the path that containers would mount and that is not there
+ * Return: 0; -ENODATA: no file; -EBADMSG: not such a file; other negative errno of @missing.
+ */
+int gp_cdi_check(const char *path, char missing[PATH_MAX]);
 
 /* ---- cleanup --------------------------------------------------------------------- */
 

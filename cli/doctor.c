@@ -498,6 +498,31 @@ static void check_namespaces(void)
 		report(OK, "hint, set and ls: reach this network namespace");
 }
 
+/* Engines look in both folders. */
+static void check_cdi(void)
+{
+	static const char *const path[] = { "/etc/cdi/gpreempt.json", "/run/cdi/gpreempt.json" };
+	char missing[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+		int err = gp_cdi_check(path[i], missing);
+
+		if (!err)
+			report(OK,
+			       "%s: containers get classes; programs of images with musl or an "
+			       "old C library run without gpreempt",
+			       path[i]);
+		else if (err == -EBADMSG)
+			report(WARN,
+			       "%s: not readable, or not by gpreempt cdi; run gpreempt cdi "
+			       ">%s",
+			       path[i], path[i]);
+		else if (err != -ENODATA)
+			report(WARN, "%s: names %s: %s; run gpreempt cdi >%s while gpreemptd runs",
+			       path[i], missing, strerror(-err), path[i]);
+	}
+}
+
 /* ---- gpreemptd ------------------------------------------------------------------- */
 
 /* Where a daemon on demand would have its socket. */
@@ -647,6 +672,7 @@ int gp_verb_doctor(int argc, char **argv)
 		check_way(d.cmd.argv[0]);
 	check_connections();
 	check_namespaces();
+	check_cdi();
 	if (!check_backend() || gp_path_libdir(dir, sizeof(dir)))
 		works = false;
 	printf("\n%s\n", !works ? "gpreempt run does not work here yet: see \"missing\" "

@@ -22,6 +22,7 @@ static const struct gp_verb verbs[] = {
 	{ "stat", "[--json] [-o FILE] -- CMD", "run CMD, then print a summary", gp_verb_stat },
 	{ "trace", "-o FILE [-d SECONDS] [-- CMD]", "record GPU use and decisions for Perfetto",
 	  gp_verb_trace },
+	{ "cdi", "[CLASS...]", "print the classes as devices for containers", gp_verb_cdi },
 	{ "doctor", "", "check this machine", gp_verb_doctor },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))

@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gpreempt cdi, and containers of podman that have it, as tenants of the host's gpreemptd."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rig import BUILD, CLI, FACE, PATIENCE_S, Rig  # noqa: E402
+import test_daemon_soft  # noqa: E402
+
+CLASSES = "gpreempt.io/class"
+GPU = "softgpu.test/gpu"
+LINKS = ("bin", "lib", "lib64", "sbin")
+# Engines look in /run/cdi. The namespace's own /run hides that of the machine.
+NAMESPACE = """
+mount -t tmpfs none /run && mkdir /run/cdi && cp "$1"/*.json /run/cdi && shift && exec "$@"
+"""
+ENGINE = """
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+"""
+
+
+class Spec(Rig):
+    def spec(self, *args, **env):
+        return json.loads(self.ok("cdi", *args, env=env).stdout)
+
+    def test_format(self):
+        """As the format's version 0.3.0 has it: its keys, and names that engines accept."""
+        spec = self.spec()
+        self.assertEqual((spec["cdiVersion"], spec["kind"]), ("0.3.0", CLASSES))
+        self.assertEqual(set(spec), {"cdiVersion", "kind", "devices", "containerEdits"})
+        names = [device["name"] for device in spec["devices"]]
+        self.assertEqual(len(set(names)), len(names))
+        for name in ("lc", "lc-0", "lc-15", "be", "be-1", "be-50", "be-10000"):
+            self.assertIn(name, names)
+        for device in spec["devices"]:
+            self.assertRegex(device["name"], r"\A(lc|be)(-[0-9]+)?\Z")
+            cls = device["name"].replace("-", ":")
+            self.assertEqual(device["containerEdits"], {"env": [f"GPREEMPT_CLASS={cls}"]})
+
+    def test_mounts(self):
+        edits = self.spec()["containerEdits"]
+        self.assertEqual(set(edits), {"env", "mounts"})
+        mounts = {mount["containerPath"]: mount for mount in edits["mounts"]}
+        self.assertEqual(mounts.pop("/run/gpreempt")["hostPath"], "/run/gpreempt/socket")
+        self.assertEqual(len(mounts), 3)
+        for path, mount in mounts.items():
+            self.assertTrue(os.path.samefile(
+                mount["hostPath"], os.path.join(BUILD, "lib", os.path.basename(path))))
+        for mount in edits["mounts"]:
+            self.assertEqual(mount["options"][0], "ro")
+        env = dict(entry.split("=", 1) for entry in edits["env"])
+        self.assertIn(env["LD_PRELOAD"], mounts)
+        self.assertEqual(env["CUDA_INJECTION64_PATH"], env["LD_PRELOAD"])
+        self.assertEqual(env["GPREEMPT_DAEMON"], "/run/gpreempt/gpreemptd.sock")
+        self.assertNotIn("LD_PRELOAD", str(self.spec("--no-preload")["containerEdits"]["env"]))
+
+    def test_another_daemon(self):
+        spec = self.spec(GPREEMPT_DAEMON="/srv/run/gpreemptd.sock")
+        self.assertEqual(spec["containerEdits"]["mounts"][-1]["hostPath"], "/srv/run/socket")
+
+    def test_classes(self):
+        devices = self.spec("be:75", "lc")["devices"]
+        self.assertEqual([device["name"] for device in devices], ["be-75", "lc"])
+        for words, why in ((["be:0"], "be:0: not a class"), (["idle"], "idle: not a class"),
+                           (["lc", "lc"], "written twice"), (["be,cap=3%"], "no deadline or cap")):
+            done = self.gp("cdi", *words)
+            self.assertEqual((done.returncode, done.stdout), (125, ""), words)
+            self.assertRegex(done.stderr, rf"\Agpreempt: cdi: .*{why}.*\n\Z")
+
+    def test_no_daemon(self):
+        """The next boot may have one, so it is a remark."""
+        done = self.ok("cdi", env={"GPREEMPT_DAEMON": f"{self.dir}/gpreemptd.sock"})
+        self.assertRegex(done.stderr, r"\Agpreempt: cdi: .*/socket: No such file .*\n\Z")
+        done = self.gp("cdi", env={"GPREEMPT_DAEMON": "none"})
+        self.assertEqual(done.returncode, 125)
+        self.assertRegex(done.stderr, r"\Agpreempt: cdi: GPREEMPT_DAEMON=none: .*\n\Z")
+
+    def test_doctor(self):
+        """It finds a file whose paths are gone."""
+        spec = self.spec("be", GPREEMPT_DAEMON=f"{self.dir}/run/gpreemptd.sock")
+        script = 'mount -t tmpfs none /run && mkdir /run/cdi && cp "$1" /run/cdi && exec "$2" doctor'
+        path = os.path.join(self.dir, "gpreempt.json")
+
+        def doctor(text):
+            with open(path, "w") as f:
+                f.write(text)
+            done = subprocess.run(
+                ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", path,
+                 CLI], env={**self.env, "GPREEMPT_BACKEND": "softgpu"}, text=True,
+                capture_output=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+            if done.stderr.startswith("unshare") or "mount" in done.stderr:
+                self.skipTest(f"no mount namespace here: {done.stderr.strip()}")
+            return done.stdout
+
+        said = doctor(json.dumps(spec))
+        self.assertRegex(said, "(?m)^warn +/run/cdi/gpreempt.json: names .*/run/socket: No such")
+        os.makedirs(f"{self.dir}/run/socket")
+        self.assertRegex(doctor(json.dumps(spec)), "(?m)^ok +/run/cdi/gpreempt.json: containers ")
+        for text in ("", "{}", '{"containerEdits": {"mounts": [3]}}'):
+            self.assertRegex(doctor(text), "(?m)^warn +/run/cdi/gpreempt.json: not readable")
+
+    def setUp(self):
+        super().setUp()
+        del self.env["GPREEMPT_DAEMON"]
+
+
+class Podman(test_daemon_soft.Daemon):
+    """Containers with networks and PIDs of their own. They share a software GPU, which comes to
+    them by a device as well, because a real GPU does."""
+
+    def setUp(self):
+        super().setUp()
+        self.store = os.path.join(self.dir, "store")
+        self.cdi = os.path.join(self.dir, "cdi")
+        self.gpu = os.path.join(self.dir, "gpu")
+        os.makedirs(self.cdi)
+        os.makedirs(self.gpu)
+        self.env["GPREEMPT_SOFTGPU"] = os.path.join(self.gpu, "soft.sock")
+        self.try_engine()
+
+    def try_engine(self):
+        if os.geteuid():
+            self.skipTest("podman needs root here")
+        if not shutil.which("podman") or not shutil.which("runc"):
+            self.skipTest("no podman or no runc: ./setup -i ci-more")
+        conf = os.path.join(self.dir, "containers.conf")
+        with open(conf, "w") as f:
+            f.write(ENGINE)
+        self.env["CONTAINERS_CONF"] = conf
+        self.write_cdi("gpu", self.gpu_spec())
+        self.import_image()
+        done = subprocess.run(self.run_words([], "/bin/true"), env=self.env, text=True,
+                              capture_output=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            self.skipTest(f"podman runs no container here: {done.stderr.strip()[-300:]}")
+
+    # ---- the engine
+
+    def write_cdi(self, name, spec):
+        with open(os.path.join(self.cdi, f"{name}.json"), "w") as f:
+            json.dump(spec, f)
+
+    def gpu_spec(self):
+        """The GPU's own device, with the programs of the build and the system's libraries."""
+        paths = {BUILD: BUILD, "/usr": "/usr", self.gpu: "/gpu"}
+        # Of a real GPU, the device file can be locked. This one has a file in the folder.
+        mounts = [{"hostPath": at, "containerPath": to,
+                   "options": ["rw" if at == self.gpu else "ro", "rbind"]}
+                  for at, to in paths.items()]
+        env = ["GPREEMPT_BACKEND=softgpu", "GPREEMPT_SOFTGPU=/gpu/soft.sock",
+               f"LD_LIBRARY_PATH={FACE}"]
+        return {"cdiVersion": "0.3.0", "kind": GPU,
+                "devices": [{"name": "0", "containerEdits": {"env": env, "mounts": mounts}}]}
+
+    def podman(self, *words):
+        return ["podman", "--root", self.store, "--runroot", os.path.join(self.dir, "runroot"),
+                "--tmpdir", os.path.join(self.dir, "tmp"), "--runtime", "runc",
+                "--cgroup-manager", "cgroupfs", "--events-backend", "none", *words]
+
+    def import_image(self):
+        root = os.path.join(self.dir, "image")
+        os.makedirs(os.path.join(root, "usr"))
+        for name in LINKS:
+            os.symlink(f"usr/{name}", os.path.join(root, name))
+        archive = os.path.join(self.dir, "image.tar")
+        subprocess.run(["tar", "-C", root, "-cf", archive, "."], check=True)
+        done = subprocess.run(self.podman("import", "-q", archive, "gpreempt-test"), env=self.env,
+                              capture_output=True, text=True, timeout=PATIENCE_S)
+        if done.returncode:
+            self.skipTest(f"podman imports no image here: {done.stderr.strip()[-300:]}")
+
+    def run_words(self, devices, *command, options=()):
+        devices = [f"--device={device}" for device in (f"{GPU}=0", *devices)]
+        return ["unshare", "--mount", "--propagation", "private", "sh", "-c", NAMESPACE, "sh",
+                self.cdi, *self.podman("run", "-i", "--rm", "--network=none", *options, *devices,
+                                       "gpreempt-test", *command)]
+
+    def contain(self, device, program="be", args=(), options=(), log=None):
+        """A program in a container. @device: of the class; None: without gpreempt."""
+        devices = [f"{CLASSES}={device}"] if device else []
+        pidfile = os.path.join(self.dir, f"pid{len(self.programs)}")
+        words = self.run_words(devices, os.path.join(BUILD, "bench", program), "--iters=100000",
+                               *args, options=(f"--pidfile={pidfile}", *options))
+        env = {k: v for k, v in self.env.items() if not k.startswith("GPREEMPT_")}
+        proc = subprocess.Popen(words, env=env, text=True, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=log)
+        self.programs.append(proc)
+        self.addCleanup(self.end_container, proc, pidfile)
+        line = proc.stdout.readline()
+        self.assertIn("ready pid=1 ", line)
+        with open(pidfile) as f:
+            return int(f.read())
+
+    def end_container(self, proc, pidfile):
+        """podman then removes the container."""
+        if proc.poll() is None:
+            with open(pidfile) as f:
+                os.kill(int(f.read()), signal.SIGKILL)
+            proc.wait(PATIENCE_S)
+
+    # ---- what the daemon sees
+
+    def start_daemon(self, config=None):
+        super().start_daemon(config)
+        self.write_cdi("gpreempt", json.loads(self.ok("cdi").stdout))
+
+    def classes(self):
+        """PID on the host -> class, of the daemon's tenants."""
+        return {row["pid"]: row["class"] + (f":{row['weight']}" if row["weight"] else "")
+                for row in self.listed()["processes"] if row["daemon"]}
+
+    def until_classes(self, classes):
+        """@classes: as classes() returns them."""
+        self.eventually(f"tenants: {classes}", lambda: self.classes() == classes)
+
+    def test_two_containers(self):
+        self.start_daemon("be_quantum: 10ms\n")
+        be = self.contain("be-50")
+        lc = self.contain("lc", "lc", ["--requests=1000000"])
+        self.until_classes({be: "be:50", lc: "lc"})
+        for kind in ("net", "pid"):
+            spaces = [os.readlink(f"/proc/{pid}/ns/{kind}") for pid in (be, lc, os.getpid())]
+            self.assertEqual(len(set(spaces)), 3, spaces)
+        both = self.rows()
+        self.assertEqual(both[be]["slice_us"], test_daemon_soft.BE_US)
+        self.assertGreater(both[lc]["slice_us"], test_daemon_soft.DRIVER_US)
+
+    def test_the_next_daemon(self):
+        """A container outlives gpreemptd, and is a tenant of the next one."""
+        self.start_daemon()
+        be = self.contain("be-50")
+        self.until_classes({be: "be:50"})
+        self.stop_daemon()
+        self.start_daemon()
+        self.until_classes({be: "be:50"})
+
+    def test_class_above_max_class(self):
+        self.start_daemon("default_max_class: be:100\n")
+        with open(os.path.join(self.dir, "stderr"), "w+") as log:
+            refused = self.contain("lc", log=log)
+            self.eventually("a refusal", lambda: "class refused" in self.said())
+            self.assertEqual(self.classes(), {refused: "none"})
+            be = self.contain("be-100")
+            self.until_classes({refused: "none", be: "be:100"})
+            log.seek(0)
+            said = log.read()
+        self.assertRegex(said, r"\A[^\n]*refused the requested class and gave none: "
+                               r"[^\n]*default_max_class: be:100[^\n]*\n\Z")
+
+    def test_files_of_the_daemon(self):
+        """The container's root gets the socket, and neither the journal nor the right to write."""
+        self.start_daemon()
+        done = subprocess.run(
+            self.run_words([f"{CLASSES}=be"], "/bin/sh", "-c",
+                           "ls /run/gpreempt; touch /run/gpreempt/x || echo refused"),
+            env=self.env, text=True, capture_output=True, timeout=PATIENCE_S,
+            stdin=subprocess.DEVNULL)
+        self.assertEqual(done.stdout, "gpreemptd.sock\nrefused\n", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
