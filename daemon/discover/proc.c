@@ -251,9 +251,9 @@ static void cut_deleted(char *path)
 }
 
 /*
- * Version 2 first: "0::/path". If it is not mounted, systemd's hierarchy, or any: container
- * runtimes make the same path in all. With both versions, some make theirs in version 1 only,
- * so all lines are searched for the id.
+ * Version 2 first: "0::/path". If it is not mounted or the process is at its root, systemd's
+ * hierarchy, or any: container runtimes make the same path in all. With both versions, some make
+ * theirs in version 1 only, so all lines are searched for the id.
  */
 static int parse_cgroup(char *text, struct gp_subject *s)
 {
@@ -270,8 +270,9 @@ static int parse_cgroup(char *text, struct gp_subject *s)
 		if (!id[0] && strchr(line, '/'))
 			gp_container_of(strchr(line, '/'), id);
 	}
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && !path; i++)
-		path = found[i];
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		if (found[i] && (!path || !path[1]))
+			path = found[i];
 	if (path) {
 		gp_container_of(path, s->container);
 		s->cgroup = strdup(path);
@@ -475,6 +476,8 @@ void gp_proc_clear(struct gp_subject *s)
 	free(s->groups);
 	free(s->exe);
 	free(s->cgroup);
+	gp_container_free(s->facts);
+	s->facts = NULL;
 	s->groups = NULL;
 	s->group_count = 0;
 	s->exe = NULL;

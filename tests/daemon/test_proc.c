@@ -239,6 +239,10 @@ static void test_cgroups(void **state)
 		  "/system.slice/containerd.service", ID },
 		/* Both, and they differ: version 2 counts. */
 		{ "4:memory:/docker/" OTHER "\n0::/docker/" ID "\n", "/docker/" ID, ID },
+		/* Both, and version 2 is not in use. */
+		{ "4:memory:/slurm/uid_7/job_3\n1:name=systemd:/\n0::/\n", "/slurm/uid_7/job_3",
+		  "" },
+		{ "4:memory:/\n1:name=systemd:/\n0::/\n", "/", "" },
 		{ "", NULL, "" },
 		{ "0::\n", NULL, "" },
 		{ "nonsense\n", NULL, "" },
