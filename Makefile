@@ -117,7 +117,7 @@ MODEL_A  := $(O)/lib/libgpreempt-model.a
 BENCH_A  := $(O)/lib/libgpreempt-bench.a
 WORK_A   := $(O)/lib/libgpreempt-work.a
 YAML_LIBS := -lyaml
-DAEMON_LIBS := $(YAML_LIBS) -lmicrohttpd
+DAEMON_LIBS := $(YAML_LIBS) -lmicrohttpd -ljansson
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(LAYER) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(DAEMON) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon_internal.h"
+#include "daemon/discover/oci.h"
 #include "daemon/discover/proc.h"
 #include "daemon/loop/log.h"
 #include "daemon/loop/log_user.h"
@@ -146,6 +147,37 @@ static struct gp_scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t 
 
 /* ---- the class ------------------------------------------------------- */
 
+/* Without facts on its container, no rule by them matches. */
+static int read_process(pid_t pid, struct gp_subject *who)
+{
+	int err = gp_proc_read(pid, who);
+
+	if (!err && who->container[0])
+		gp_log_shortage(gp_oci_read("", who->container, &who->facts),
+				"cannot read the facts on a container");
+	return err;
+}
+
+/* The class for which the annotation of @who's container asks. 0; -ENOENT: none; -EINVAL. */
+static int asked_by_container(const struct gp_subject *who, struct gp_class_request *asked,
+			      char why[GP_WIRE_TEXT_LEN])
+{
+	const char *value = gp_container_annotation(who->facts, GP_CONTAINER_CLASS), *right;
+	char text[GP_CONTAINER_VALUE_MAX + 1];
+
+	if (!value)
+		return -ENOENT;
+	snprintf(text, sizeof(text), "%s", value);
+	/* As devices of gpreempt cdi are called. */
+	if (text[0] && text[1] && text[2] == '-')
+		text[2] = ':';
+	if (!gp_class_request_parse(text, asked, &right))
+		return 0;
+	snprintf(why, GP_WIRE_TEXT_LEN, "annotation " GP_CONTAINER_CLASS ": found '%.64s'; %.256s",
+		 value, right);
+	return -EINVAL;
+}
+
 /* A daemon of one user's serves that user, who could do without it. */
 static bool may_have_any(const struct gp_subject *who)
 {
@@ -163,7 +195,8 @@ static uint32_t of_user(const struct gp_daemon *d, uid_t uid)
 }
 
 /*
- * The class of @who on @dev: the requested one if the rules allow it, else the rules' own.
+ * The class of @who on @dev: the requested one if the rules allow it, else the rules' own. If
+ * the process requests none, the annotation of its container may.
  * @why: the reason of the class or of the refusal. 0; -EPERM, -ENOSPC, -EINVAL: the request
  * is refused.
  */
@@ -172,12 +205,17 @@ static int decide(struct gp_daemon *d, struct gp_ddev *dev, struct gp_subject *w
 		  struct gp_class_request *given, char why[GP_WIRE_TEXT_LEN])
 {
 	char text[GP_VERDICT_WHY_LEN];
+	const bool by_process = asked;
+	struct gp_class_request annotated;
 	struct gp_verdict verdict;
-	int err = 0;
+	int err = asked ? 0 : asked_by_container(who, &annotated, text);
 
+	if (!asked && !err)
+		asked = &annotated;
+	err = err == -ENOENT ? 0 : err;
 	who->device = &dev->hal->id;
 	gp_rules_find(d->config, who, &verdict);
-	if (asked && !may_have_any(who))
+	if (asked && !err && !may_have_any(who))
 		err = gp_rules_may(d->config, who, asked, text, sizeof(text));
 	if (asked && !err)
 		err = gp_dtenant_admit(dev, tenant, asked, text, sizeof(text));
@@ -186,10 +224,17 @@ static int decide(struct gp_daemon *d, struct gp_ddev *dev, struct gp_subject *w
 	if (err)
 		snprintf(why, GP_WIRE_TEXT_LEN, "%.*s", GP_WIRE_TEXT_LEN - 1, text);
 	else if (asked)
-		snprintf(why, GP_WIRE_TEXT_LEN, "the process asked for it");
+		snprintf(why, GP_WIRE_TEXT_LEN, "the %s asked for it",
+			 by_process ? "process" : "annotation " GP_CONTAINER_CLASS);
 	else
 		snprintf(why, GP_WIRE_TEXT_LEN, "%.*s", GP_WIRE_TEXT_LEN - 1, verdict.why);
 	return err;
+}
+
+static void log_refusal(const struct gp_ddev *dev, const struct gp_subject *who, const char *why)
+{
+	gp_log_user(who->uid, GP_LOG_REFUSALS, GP_LOG_WARN, "%s: process %d (%s) class refused: %s",
+		    dev->hal->id.name, (int)who->pid, who->comm, why);
 }
 
 /* The last ones are for root of the machine. */
@@ -271,7 +316,7 @@ static void hello_done(struct gp_job *job)
 	if (!conn || conn->tenant || d->stopping)
 		goto out;
 	if (!err)
-		err = gp_proc_read(conn->pid, &who);
+		err = read_process(conn->pid, &who);
 	if (!err && gp_conn_lives(conn) != 1)
 		err = -ESRCH;
 	if (!err && !is_its_own(conn, &who))
@@ -308,9 +353,7 @@ static void hello_done(struct gp_job *job)
 	t->conn = conn;
 	conn->tenant = t;
 	if (refused)
-		gp_log_user(t->who.uid, GP_LOG_REFUSALS, GP_LOG_WARN,
-			    "%s: process %d (%s) class refused: %s", s->dev->hal->id.name,
-			    (int)t->who.pid, t->who.comm, why);
+		log_refusal(s->dev, &t->who, why);
 	welcome(d, conn, t, refused, why);
 out:
 	gp_proc_clear(&who);
@@ -477,7 +520,7 @@ static void take_done(struct gp_job *job)
 	int err = s->err;
 
 	if (!err)
-		err = gp_proc_read(s->pid, &who);
+		err = read_process(s->pid, &who);
 	if (!err && who.start_ticks != s->start)
 		err = -ESRCH;
 	if (!err && !s->list.count)
@@ -627,10 +670,12 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 	struct gp_subject who = { 0 };
 	char why[GP_WIRE_TEXT_LEN];
 	struct gp_dtenant *t;
-	int err = gp_proc_read(pid, &who);
+	int err = read_process(pid, &who), refused = 0;
 
 	if (!err)
-		decide(d, s.dev, &who, NULL, NULL, &given, why);
+		refused = decide(d, s.dev, &who, NULL, NULL, &given, why);
+	if (refused)
+		log_refusal(s.dev, &who, why);
 	if (!err && !has_files_for(d, &who))
 		err = -EMFILE;
 	if (!err && given.cls.cls != GP_CLASS_NONE)

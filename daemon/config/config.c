@@ -50,6 +50,10 @@ void gp_config_free(struct gp_config *c)
 		free(c->rule[i].exe);
 		free(c->rule[i].container);
 		free(c->rule[i].device);
+		free(c->rule[i].namespace);
+		free(c->rule[i].pod);
+		free(c->rule[i].image);
+		free(c->rule[i].annotation);
 	}
 	free(c->device);
 	free(c->rule);
@@ -93,12 +97,19 @@ static bool same_settings(const struct gp_config_settings *a, const struct gp_co
 	       same_class(&a->default_class, &b->default_class);
 }
 
+static bool same_facts(const struct gp_rule *a, const struct gp_rule *b)
+{
+	return same_text(a->namespace, b->namespace) && same_text(a->pod, b->pod) &&
+	       same_text(a->image, b->image) && same_text(a->annotation, b->annotation);
+}
+
 static bool same_rule(const struct gp_rule *a, const struct gp_rule *b)
 {
 	return same_text(a->user, b->user) && a->uid == b->uid && same_text(a->group, b->group) &&
 	       a->gid == b->gid && same_text(a->cgroup, b->cgroup) && same_text(a->exe, b->exe) &&
 	       same_text(a->container, b->container) && same_text(a->device, b->device) &&
-	       a->has_class == b->has_class && same_class(&a->class_given, &b->class_given) &&
+	       same_facts(a, b) && a->has_class == b->has_class &&
+	       same_class(&a->class_given, &b->class_given) &&
 	       a->has_max_class == b->has_max_class && same_class(&a->max_class, &b->max_class);
 }
 
@@ -214,9 +225,16 @@ static void put_metrics(FILE *to, const struct gp_config_metrics *m)
 void gp_rule_matches(const struct gp_rule *rule, struct gp_rule_match match[GP_RULE_MATCHES])
 {
 	const struct gp_rule_match all[GP_RULE_MATCHES] = {
-		{ "user", rule->user },		  { "group", rule->group },
-		{ "cgroup", rule->cgroup },	  { "exe", rule->exe },
-		{ "container", rule->container }, { "device", rule->device },
+		{ "user", rule->user },
+		{ "group", rule->group },
+		{ "cgroup", rule->cgroup },
+		{ "exe", rule->exe },
+		{ "container", rule->container },
+		{ "namespace", rule->namespace },
+		{ "pod", rule->pod },
+		{ "image", rule->image },
+		{ "annotation", rule->annotation },
+		{ "device", rule->device },
 	};
 
 	memcpy(match, all, sizeof(all));

@@ -79,6 +79,8 @@ struct gp_config_metrics {
  * @user, @group, @device: as written; @uid, @gid, @spec: their values
  * @cgroup, @exe: patterns of glob.h
  * @container: leading hexadecimal digits of the id
+ * @namespace, @pod, @image: patterns of glob.h, of names
+ * @annotation: "KEY=PATTERN"
  * @has_class: false: the device's default_class counts
  * @max_class: the highest class that its processes may ask for; @has_max_class: false:
  *	that is @class_given
@@ -86,6 +88,7 @@ struct gp_config_metrics {
 struct gp_rule {
 	uint32_t line;
 	char *user, *group, *cgroup, *exe, *container, *device;
+	char *namespace, *pod, *image, *annotation;
 	uid_t uid;
 	gid_t gid;
 	struct gp_spec spec;
@@ -95,7 +98,7 @@ struct gp_rule {
 };
 
 /* A rule's condition, as written; text NULL: none. */
-#define GP_RULE_MATCHES 6
+#define GP_RULE_MATCHES 10
 struct gp_rule_match {
 	const char *key, *text; /* borrowed from the rule */
 };

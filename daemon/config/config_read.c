@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/config/config_words.h"
+#include "daemon/config/container.h"
 #include "daemon/config/glob.h"
 #include "runtime/duration.h"
 
@@ -365,6 +366,43 @@ static int take_container(struct gp_yaml *y, const char *text, void *to)
 	return take_copy(&((struct gp_rule *)to)->container, text);
 }
 
+/* Names, which take the patterns of glob.h. */
+static int take_pattern(struct gp_yaml *y, const char *text, char **to)
+{
+	if (strpbrk(text, "?[]{}") || strstr(text, "***"))
+		y->right = "patterns know * (within a name) and ** (across /), not ? [ ] { }";
+	else if (*text && strlen(text) <= GP_GLOB_MAX)
+		return take_copy(to, text);
+	else
+		y->right = "write a name or a pattern of 1 to 512 bytes";
+	return -EINVAL;
+}
+
+static int take_namespace(struct gp_yaml *y, const char *text, void *to)
+{
+	return take_pattern(y, text, &((struct gp_rule *)to)->namespace);
+}
+
+static int take_pod(struct gp_yaml *y, const char *text, void *to)
+{
+	return take_pattern(y, text, &((struct gp_rule *)to)->pod);
+}
+
+static int take_image(struct gp_yaml *y, const char *text, void *to)
+{
+	return take_pattern(y, text, &((struct gp_rule *)to)->image);
+}
+
+static int take_annotation(struct gp_yaml *y, const char *text, void *to)
+{
+	const char *equals = strchr(text, '=');
+
+	y->right = "write KEY=VALUE, such as example.com/team=vision; VALUE may be a pattern";
+	if (!equals || equals == text || equals - text > GP_CONTAINER_VALUE_MAX)
+		return -EINVAL;
+	return take_pattern(y, text, &((struct gp_rule *)to)->annotation);
+}
+
 static int take_spec(struct gp_yaml *y, const char *text, struct gp_spec *spec)
 {
 	y->right = "write a UUID (GPU- and 8 digits or more), a PCI address (0000:3b:00.0) "
@@ -419,7 +457,7 @@ static int take_max_class(struct gp_yaml *y, const char *text, void *to)
 static bool matches_nothing(const struct gp_rule *rule)
 {
 	return !rule->user && !rule->group && !rule->cgroup && !rule->exe && !rule->container &&
-	       !rule->device;
+	       !rule->namespace && !rule->pod && !rule->image && !rule->annotation && !rule->device;
 }
 
 #define KEY(name, fn)                                       \
@@ -433,6 +471,10 @@ static const struct gp_yaml_key rule_keys[] = {
 	KEY("cgroup", take_cgroup),
 	KEY("exe", take_exe),
 	KEY("container", take_container),
+	KEY("namespace", take_namespace),
+	KEY("pod", take_pod),
+	KEY("image", take_image),
+	KEY("annotation", take_annotation),
 	KEY("device", take_rule_device),
 	KEY("class", take_rule_class),
 	KEY("max_class", take_max_class),
@@ -451,7 +493,8 @@ static int read_rule(struct gp_yaml *y, yaml_node_t *node, struct gp_rule *rule)
 		return gp_yaml_refuse(
 			y, rule->line, "rules", NULL,
 			"found a rule without a condition; name a user, group, cgroup, exe, "
-			"container or device (default_class: applies to all other processes)");
+			"container, namespace, pod, image, annotation or device (default_class: "
+			"applies to all other processes)");
 	if (!rule->has_class && !rule->has_max_class)
 		return gp_yaml_refuse(y, rule->line, "rules", NULL,
 				      "found a rule without a class; write class: or max_class:");

@@ -127,6 +127,37 @@ bool gp_container_is_named(const char *cgroup)
 	return false;
 }
 
+/* ---- facts on the container ------------------------------------- */
+
+/* @pattern is "KEY=PATTERN". */
+static bool is_annotated(const struct gp_container *c, const char *pattern)
+{
+	const char *equals = strchr(pattern, '=');
+	char key[GP_CONTAINER_VALUE_MAX + 1];
+	const char *value;
+
+	if ((size_t)(equals - pattern) >= sizeof(key))
+		return false;
+	memcpy(key, pattern, (size_t)(equals - pattern));
+	key[equals - pattern] = '\0';
+	value = gp_container_annotation(c, key);
+	return value && gp_glob_match(equals + 1, value);
+}
+
+static bool matches(const char *pattern, const char *value)
+{
+	return !pattern || (value && gp_glob_match(pattern, value));
+}
+
+static bool fits_container(const struct gp_rule *rule, const struct gp_container *c)
+{
+	if (!rule->namespace && !rule->pod && !rule->image && !rule->annotation)
+		return true;
+	return c && matches(rule->namespace, c->namespace) && matches(rule->pod, c->pod) &&
+	       matches(rule->image, c->image) &&
+	       (!rule->annotation || is_annotated(c, rule->annotation));
+}
+
 /* ---- which rule ------------------------------------- */
 
 static bool in_group(const struct gp_subject *s, gid_t gid)
@@ -148,6 +179,8 @@ static bool fits(const struct gp_rule *rule, const struct gp_subject *s)
 	if (rule->device && (!s->device || !gp_spec_matches(&rule->spec, s->device)))
 		return false;
 	if (rule->container && strncmp(s->container, rule->container, strlen(rule->container)))
+		return false;
+	if (!fits_container(rule, s->facts))
 		return false;
 	if (rule->cgroup && (!s->cgroup || !gp_glob_match_under(rule->cgroup, s->cgroup)))
 		return false;

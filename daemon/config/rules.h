@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "daemon/config/config.h"
+#include "daemon/config/container.h"
 
 #define GP_CONTAINER_LEN 65 /* 64 hexadecimal digits */
 #define GP_COMM_LEN 64	    /* in the kernel's form, also for kernel threads */
@@ -28,6 +29,7 @@
  *	exe: fits
  * @cgroup: in cgroup v2, else in v1; owned. NULL: unknown
  * @container: its id, which no user can forge; "": in none, or not proven
+ * @facts: of that container; owned. NULL: unknown, and no rule by them fits
  * @contained: it is, or may be, in a container: root there is not root of the machine
  * @comm: for people only, because a process names itself; control characters are "?"
  * @device: the device in question; borrowed. NULL: none, and no rule with device: fits
@@ -43,6 +45,7 @@ struct gp_subject {
 	char *exe;
 	char *cgroup;
 	char container[GP_CONTAINER_LEN];
+	struct gp_container *facts;
 	bool contained;
 	char comm[GP_COMM_LEN];
 	const struct gp_device_id *device;

@@ -325,6 +325,10 @@ static void test_equal(void **state)
 		"rules: [{exe: /2, class: be}]",
 		"rules: [{device: soft0, class: be}]",
 		"rules: [{container: 0123456789ab, class: be}]",
+		"rules: [{namespace: a, class: be}]",
+		"rules: [{pod: a, class: be}]",
+		"rules: [{image: a, class: be}]",
+		"rules: [{annotation: a=b, class: be}]",
 		"rules: [{user: 1, class: lc}]",
 		"rules: [{user: 1, max_class: lc}]",
 		"rules: [{user: 1, class: be, max_class: lc}]",
@@ -349,13 +353,16 @@ static void test_equal(void **state)
 	"be_policy, lc_policy, be_quantum, be_min_pct, be_leave_limit, default_class, " \
 	"default_max_class, "                                                           \
 	"metrics_listen, log_level, limits_per_user, devices, rules"
-#define RULE_KEYS "user, group, cgroup, exe, container, device, class, max_class"
+#define RULE_KEYS                                                                                 \
+	"user, group, cgroup, exe, container, namespace, pod, image, annotation, device, class, " \
+	"max_class"
 #define NOT_YAML                                                                         \
 	"; write KEY: VALUE, indent with blanks, not tabs, and quote a value with { or " \
 	"a colon"
-#define NOBODY                                                                            \
-	"f:2: rules: found a rule without a condition; name a user, group, cgroup, exe, " \
-	"container or device (default_class: applies to all other processes)"
+#define NOBODY                                                                                   \
+	"f:2: rules: found a rule without a condition; name a user, group, cgroup, exe, "        \
+	"container, namespace, pod, image, annotation or device (default_class: applies to all " \
+	"other processes)"
 #define NO_METRICS                                                        \
 	"write off, the path of a socket, 127.0.0.1:PORT or [::1]:PORT; " \
 	"other machines have no access"

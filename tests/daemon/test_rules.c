@@ -272,6 +272,20 @@ static const char *given(const struct gp_config *c, const struct gp_subject *s)
 	return text;
 }
 
+static struct gp_container train = {
+	.pod = "train-0",
+	.namespace = "research",
+	.image = "registry/team/train:1",
+	.annotations = 2,
+	.annotation = { { "x", "y" }, { "team", "vision" } },
+};
+/* Of podman: without a pod. */
+static struct gp_container serve = {
+	.namespace = "researchers",
+	.annotations = 1,
+	.annotation = { { "team", "" } },
+};
+
 /* Each condition of a rule alone: one process fits, another does not. */
 static void test_matching(void **state)
 {
@@ -290,6 +304,12 @@ static void test_matching(void **state)
 		{ "container: 0123456789ab", { .container = ID }, { .container = OTHER } },
 		{ "container: 0123456789ab", { .container = ID }, { .container = "" } },
 		{ "container: " ID, { .container = ID }, { .container = "0123456789ab" } },
+		{ "namespace: research", { .facts = &train }, { .facts = &serve } },
+		{ "namespace: research", { .facts = &train }, { .facts = NULL } },
+		{ "pod: train-*", { .facts = &train }, { .facts = &serve } },
+		{ "image: registry/**", { .facts = &train }, { .facts = &serve } },
+		{ "annotation: team=vis*", { .facts = &train }, { .facts = &serve } },
+		{ "annotation: team=", { .facts = &serve }, { .facts = &train } },
 		{ "cgroup: /a/*.slice", { .cgroup = "/a/b.slice" }, { .cgroup = "/a/b" } },
 		{ "cgroup: /a/*.slice", { .cgroup = "/a/b.slice/c/d" }, { .cgroup = "/a" } },
 		{ "cgroup: /a", { .cgroup = "/a" }, { .cgroup = "/ab" } },

@@ -16,9 +16,9 @@ import test_daemon_soft  # noqa: E402
 CLASSES = "gpreempt.io/class"
 GPU = "softgpu.test/gpu"
 LINKS = ("bin", "lib", "lib64", "sbin")
-# Engines look in /run/cdi. The namespace's own /run hides that of the machine.
+# Engines look in /run/cdi. The namespace's own hides that of the machine.
 NAMESPACE = """
-mount -t tmpfs none /run && mkdir /run/cdi && cp "$1"/*.json /run/cdi && shift && exec "$@"
+mkdir -p /run/cdi && mount -t tmpfs none /run/cdi && cp "$1"/*.json /run/cdi && shift && exec "$@"
 """
 ENGINE = """
 [containers]
@@ -253,6 +253,31 @@ class Podman(test_daemon_soft.Daemon):
             said = log.read()
         self.assertRegex(said, r"\A[^\n]*refused the requested class and gave none: "
                                r"[^\n]*default_max_class: be:100[^\n]*\n\Z")
+
+    def test_annotation_asks(self):
+        """With nothing of gpreempt in the container. A rule by its facts allows."""
+        self.start_daemon("default_max_class: none\n"
+                          "rules:\n- {namespace: research, max_class: be:100}\n"
+                          "- {annotation: x.y/team=v*, class: be:20}\n")
+
+        def run(cls, *more):
+            said = (f"gpreempt.io/class={cls}", *more)
+            return self.contain(None, options=[f"--annotation={text}" for text in said])
+
+        namespace = "io.kubernetes.cri.sandbox-namespace"
+        allowed = run("be-50", f"{namespace}=research")
+        self.until_classes({allowed: "be:50"})
+        self.assertIn("annotation gpreempt.io/class asked",
+                      self.ok("why", str(allowed)).stdout)
+        given = run("lc", "x.y/team=vision")
+        self.until_classes({allowed: "be:50", given: "be:20"})
+        refusal = "class refused: lc:0 is higher than class: be:20"
+        self.eventually("a refusal", lambda: refusal in self.said())
+        run("lc-0", f"{namespace}=other")
+        self.eventually("a refusal", lambda: "higher than default_max_class: none" in self.said())
+        run("fast", f"{namespace}=research")
+        self.eventually("a refusal", lambda: "gpreempt.io/class: found 'fast'" in self.said())
+        self.assertEqual(self.classes(), {allowed: "be:50", given: "be:20"})
 
     def test_files_of_the_daemon(self):
         """The container's root gets the socket, and neither the journal nor the right to write."""

@@ -87,6 +87,8 @@ def config():
             "rule": "rules:\n- user: a\n  group: '0'\n  cgroup: /a/**\n  exe: /**/b*\n"
                     "  container: 0123456789ab\n  device: 3b:00.0\n  class: none\n"
                     "  max_class: be:3\n",
+            "pod": "rules:\n- namespace: a\n  pod: b-*\n  image: c/**\n"
+                   "  annotation: d.e/f=g=h*\n  class: be\n",
             "edf": "lc_policy: edf\nrules: [{user: a, max_class: 'lc,period=2ms,runtime=1ms'}]\n",
             "cap": "devices: [{device: soft0, be_policy: credit}]\ndefault_class: be,cap=3%\n",
             "right": "default_max_class: any\n",
@@ -502,12 +504,28 @@ def alias():
         put("alias", name, text)
 
 
+def oci():
+    pod = ('{"annotations": {"io.kubernetes.cri.sandbox-name": "%s", "gpreempt.io/class": "be-5", '
+           '"io.kubernetes.cri.sandbox-namespace": "b", "io.kubernetes.cri.container-name": "c", '
+           '"io.kubernetes.cri.image-name": "d"}}')
+    for name, text in {
+            "pod": pod % "a", "control": pod % "a\\u0001", "long": pod % ("x" * 300),
+            "crio": '{"annotations": {"io.kubernetes.pod.name": "a"}}',
+            "runc": '{"config": {"labels": ["a=b", "bundle=/a/b"]}}',
+            "crun": '{"bundle": "/a/b"}', "relative": '{"bundle": "a"}', "list": "[1]",
+            "nul": '{"bundle": "/a\\u0000b"}', "twice": '{"bundle": "/a", "bundle": "/b"}',
+            "many": '{"annotations": {%s}}' % ",".join(f'"{i}": "v"' for i in range(80)),
+            "deep": "[" * 3000, "empty": ""}.items():
+        put("oci", name, text)
+
+
 if __name__ == "__main__":
     texts()
     plan()
     workload()
     alias()
     results()
+    oci()
     ptx()
     config()
     peer()
