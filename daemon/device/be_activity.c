@@ -60,7 +60,7 @@ static bool is_wrong(const struct gp_dtenant *t)
 	return t->idle_since_ns && t->log_seen_ns > t->idle_since_ns + LOG_LATE_NS;
 }
 
-static void was_on(struct gp_dtenant *t, uint64_t starts)
+static void was_on(struct gp_dtenant *t, uint64_t starts, uint64_t now_ns)
 {
 	t->on_since_ns = 0; /* it had the device, so it has work */
 	/* That it still runs proves nothing: no other tenant wanted the device. */
@@ -68,7 +68,7 @@ static void was_on(struct gp_dtenant *t, uint64_t starts)
 		t->page_wrong = true;
 	t->starts = starts;
 	if (t->reported == GP_REPORTED_IDLE && (!is_believed(t) || !t->idle_since_ns))
-		gp_dtenant_report(t, GP_REPORTED_BUSY);
+		gp_dtenant_report(t, GP_REPORTED_BUSY, now_ns);
 }
 
 static void look_at_log(struct gp_dtenant *t, uint64_t now_ns)
@@ -78,10 +78,10 @@ static void look_at_log(struct gp_dtenant *t, uint64_t now_ns)
 	if (!p || !t->dev->log)
 		return;
 	if (p->on || p->starts != t->starts) {
-		was_on(t, p->starts);
+		was_on(t, p->starts, now_ns);
 	} else if (t->on_since_ns && now_ns - t->on_since_ns >= TURN_NS) {
 		t->on_since_ns = 0;
-		gp_dtenant_report(t, GP_REPORTED_IDLE);
+		gp_dtenant_report(t, GP_REPORTED_IDLE, now_ns);
 	}
 	t->log_seen_ns = t->dev->log_read_ns;
 }
@@ -100,12 +100,12 @@ static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 	if (works) {
 		t->idle_since_ns = 0;
 		if (began && t->reported == GP_REPORTED_IDLE)
-			gp_dtenant_report(t, GP_REPORTED_BUSY);
+			gp_dtenant_report(t, GP_REPORTED_BUSY, now_ns);
 	} else if (!t->idle_since_ns || began) {
 		t->idle_since_ns = now_ns;
 	} else if (now_ns - t->idle_since_ns >= IDLE_NS) {
 		t->look_shift = 0;
-		gp_dtenant_report(t, GP_REPORTED_IDLE);
+		gp_dtenant_report(t, GP_REPORTED_IDLE, now_ns);
 	}
 }
 
@@ -120,7 +120,7 @@ void gp_dtenant_observe_be(struct gp_dtenant *t, uint64_t now_ns)
 	t->idle_since_ns = 0;
 	/* It reported before, but no longer: it may have work by now. */
 	if (t->reported == GP_REPORTED_IDLE)
-		gp_dtenant_report(t, GP_REPORTED_IDLE);
+		gp_dtenant_report(t, GP_REPORTED_IDLE, now_ns);
 }
 
 /* A tenant that always has work is checked less often. */

@@ -25,7 +25,8 @@ uint64_t gp_ddev_now(struct gp_ddev *dev)
 
 void gp_ddev_trace(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value)
 {
-	gp_ddev_trace_at(dev, kind, pid, value, gp_ddev_now(dev));
+	if (gp_trace_wanted(dev->trace))
+		gp_ddev_trace_at(dev, kind, pid, value, gp_ddev_now(dev));
 }
 
 void gp_ddev_trace_at(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value, uint64_t at_ns)

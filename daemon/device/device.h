@@ -89,6 +89,7 @@ struct gp_ddev {
 	struct gp_tick notice; /* looks for new work of idle tenants */
 	uint32_t quiet_looks;  /* of these in a row without new work */
 	bool noticing;	       /* it is to come */
+	uint32_t unchecked;    /* seconds in which slices were not read: nobody used the device */
 	struct gp_ddev_stat stat;
 	struct gp_hist hist[GP_WIRE_HISTS];
 	uint64_t used_ns[GP_CLASS_BE + 1]; /* by all tenants of a class, ever */

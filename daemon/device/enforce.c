@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * enforce.c - restores decided slices. The driver lets a tenant set its own slices and
- * preemption mode. Once a second the daemon reads each group's slice (4 us on an H200). It
- * counts a changed slice and sets slice and mode again. A tenant with GP_BAN_AFTER changes
- * is suspended until it ends.
+ * preemption mode. Once a second the daemon reads each group's slice (4 us on an H200), less
+ * often on an unused device (observe.c). It counts a changed slice and sets slice and mode
+ * again. A tenant with GP_BAN_AFTER changes is suspended until it ends.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -32,6 +32,7 @@
 #define NOTICE_NS 110000000u /* by the wall's clock: past USAGE_NS for certain; doubles .. */
 #define NOTICE_SHIFT_MAX 3u  /* .. to 0.9 s while nobody uses the device .. */
 #define NOTICE_SHIFT_LC 2u   /* .. or 0.4 where latency-critical work may begin */
+#define UNCHECKED_MAX 7u     /* reads of all slices that are left out while nobody uses it */
 /* A rotation takes so long, in which work of LC's would be late: 0.5 ms to get
  * one off, 0.3 ms the next one on (H200, driver 580). */
 #define AHEAD_NS 1500000u
@@ -82,7 +83,7 @@ static void report_lc(struct gp_ddev *dev, uint64_t now_ns, enum gp_reported wha
 {
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
 		if (t != but && activity(t, now_ns) == what)
-			gp_dtenant_report(t, what);
+			gp_dtenant_report(t, what, now_ns);
 }
 
 /* Does the most urgent tenant wait for a less urgent one? */
@@ -109,7 +110,7 @@ static void look_at_lc(struct gp_ddev *dev)
 	first = most_urgent(dev, now_ns);
 	report_lc(dev, now_ns, GP_REPORTED_BUSY, first);
 	if (first)
-		gp_dtenant_report(first, GP_REPORTED_BUSY);
+		gp_dtenant_report(first, GP_REPORTED_BUSY, now_ns);
 	report_lc(dev, now_ns, GP_REPORTED_SOON, NULL);
 	report_lc(dev, now_ns, GP_REPORTED_IDLE, NULL);
 	first = gp_dtenant_of(dev, gp_sched_most_urgent(gp_runtime_core(dev->rt)));
@@ -141,6 +142,26 @@ static bool lc_is_busy(const struct gp_ddev *dev)
 	return false;
 }
 
+static bool is_quiet(const struct gp_ddev *dev)
+{
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->request.cls.cls != GP_CLASS_NONE && t->reported == GP_REPORTED_BUSY)
+			return false;
+	return true;
+}
+
+/* For some notices in a row. */
+static bool is_unused(const struct gp_ddev *dev)
+{
+	return dev->noticing && dev->quiet_looks >= NOTICE_SHIFT_LC && is_quiet(dev);
+}
+
+static void check_slices(struct gp_ddev *dev)
+{
+	dev->unchecked = 0;
+	gp_ddev_enforce(dev);
+}
+
 void gp_ddev_observe_pages(struct gp_ddev *dev)
 {
 	const struct gp_event ev = { .type = GP_EV_TIMER };
@@ -149,6 +170,8 @@ void gp_ddev_observe_pages(struct gp_ddev *dev)
 	dev->busy_looks = lc_is_busy(dev) ? dev->busy_looks + 1 : 0;
 	dev->cut_looks = waits_for_cut(dev) ? dev->cut_looks + 1 : 0;
 	gp_runtime_event(dev->rt, &ev);
+	if (dev->unchecked && !is_unused(dev))
+		check_slices(dev);
 }
 
 void gp_ddev_woken(struct gp_ddev *dev)
@@ -323,14 +346,6 @@ static bool waits_for_work(const struct gp_ddev *dev)
 	return false;
 }
 
-static bool is_quiet(const struct gp_ddev *dev)
-{
-	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		if (t->request.cls.cls != GP_CLASS_NONE && t->reported == GP_REPORTED_BUSY)
-			return false;
-	return true;
-}
-
 static uint32_t notice_shift(const struct gp_ddev *dev)
 {
 	uint32_t most = NOTICE_SHIFT_MAX;
@@ -410,9 +425,15 @@ static void settled(void *host, bool any)
 
 static void idle(struct gp_ddev *dev)
 {
-	gp_ddev_observe(dev);
+	/* A notice comes earlier than the next of these. */
+	if (!dev->noticing)
+		gp_ddev_observe(dev);
 	gp_ddev_read_usage(dev);
-	gp_ddev_enforce(dev);
+	/* The slice of a group without work delays nobody. */
+	if (is_unused(dev) && dev->unchecked < UNCHECKED_MAX)
+		dev->unchecked++;
+	else
+		check_slices(dev);
 }
 
 static void changed(struct gp_ddev *dev)

@@ -60,10 +60,10 @@ static void record(struct gp_dtenant *t, enum gp_wire_histogram kind, uint64_t n
 
 /* ---- turns ----------------------------------------------------------- */
 
-static void wants_turn(struct gp_dtenant *t)
+static void wants_turn(struct gp_dtenant *t, uint64_t now_ns)
 {
 	if (gp_dtenant_is_be(t) && !t->turn_since_ns && t->reported != GP_REPORTED_IDLE)
-		t->wants_since_ns = gp_ddev_now(t->dev);
+		t->wants_since_ns = now_ns;
 	else
 		t->wants_since_ns = 0;
 }
@@ -86,7 +86,7 @@ static void turn_ends(struct gp_dtenant *t)
 	t->on_since_ns = 0;
 	gp_dtenant_had_turn(t);
 	t->preempted += t->reported != GP_REPORTED_IDLE;
-	wants_turn(t);
+	wants_turn(t, gp_ddev_now(t->dev));
 }
 
 void gp_dtenant_follow_turns(struct gp_ddev *dev)
@@ -187,14 +187,14 @@ static bool known_by_log(const struct gp_dtenant *t)
  * that last had the device long before the log was read has none. If it has begun since, its
  * wake shows that.
  */
-static bool may_have_work(const struct gp_dtenant *t)
+static bool may_have_work(const struct gp_dtenant *t, uint64_t now_ns)
 {
 	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
 
 	if (!known_by_log(t))
 		return false;
 	/* It was not asked whether it has, for some time. */
-	if (t->off_since_ns || gp_ddev_now(t->dev) - t->resumed_ns < QUIET_NS)
+	if (t->off_since_ns || now_ns < t->resumed_ns + QUIET_NS)
 		return true;
 	return !t->dev->log || !p || !p->starts || p->on ||
 	       t->dev->usage.until_ns - p->ended_ns < QUIET_NS;
@@ -206,16 +206,16 @@ static bool is_guessed(const struct gp_dtenant *t)
 	return known_by_log(t) && !activity_bits(t);
 }
 
-static uint32_t how_idle(const struct gp_dtenant *t)
+static uint32_t how_idle(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	if (may_have_work(t))
+	if (may_have_work(t, now_ns))
 		return GP_IDLE_UNSURE;
-	return gp_dtenant_will_report(t, gp_ddev_now(t->dev)) ? GP_IDLE_TELLS : 0;
+	return gp_dtenant_will_report(t, now_ns) ? GP_IDLE_TELLS : 0;
 }
 
-void gp_dtenant_report(struct gp_dtenant *t, enum gp_reported what)
+void gp_dtenant_report(struct gp_dtenant *t, enum gp_reported what, uint64_t now_ns)
 {
-	const uint32_t how = what == GP_REPORTED_IDLE ? how_idle(t) : 0;
+	const uint32_t how = what == GP_REPORTED_IDLE ? how_idle(t, now_ns) : 0;
 	const bool same = t->reported == what;
 	const bool guessed = what == GP_REPORTED_BUSY && is_guessed(t);
 	const uint64_t work_seq = gp_dtenant_work_seq(t);
@@ -235,7 +235,7 @@ void gp_dtenant_report(struct gp_dtenant *t, enum gp_reported what)
 	t->reported_how = how;
 	t->reported_guessed = guessed;
 	t->work_seq = work_seq;
-	wants_turn(t);
+	wants_turn(t, now_ns);
 	if (!same)
 		gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid,
 			      what == GP_REPORTED_BUSY ? why_busy(t) : 0);
@@ -670,7 +670,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	dev->tenants = t;
 	gp_ddev_trace(dev, GP_WIRE_TRACE_JOIN, t->who.pid,
 		      (uint64_t)t->request.cls.cls << 32 | t->request.cls.value);
-	wants_turn(t);
+	wants_turn(t, t->since_ns);
 	gp_ddev_report_class(dev, t->who.pid, &t->request.cls);
 	/* One group too many is left alone; the others are not for that. */
 	(void)take_groups(t, &how->list);
@@ -775,7 +775,7 @@ int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *reques
 	gp_ddev_report_class(t->dev, t->who.pid, &request->cls);
 	if (gp_dtenant_is_be(t) && !was_be)
 		make_preemptible(t);
-	wants_turn(t);
+	wants_turn(t, gp_ddev_now(t->dev));
 	gp_dtenant_request_wakes(t->dev);
 	return 0;
 }

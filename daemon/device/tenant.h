@@ -138,8 +138,8 @@ bool gp_dtenant_must_tell(const struct gp_dtenant *tenant);
  */
 uint64_t gp_dtenant_next_look_ns(const struct gp_dtenant *tenant, uint64_t now_ns,
 				 uint64_t ahead_ns);
-/** Tell the core, if that is news. */
-void gp_dtenant_report(struct gp_dtenant *tenant, enum gp_reported what);
+/** Tell the core, if that is news. @now_ns: of the present look; a clock may cost a message. */
+void gp_dtenant_report(struct gp_dtenant *tenant, enum gp_reported what, uint64_t now_ns);
 /** And that it was seen on the device, if it is LC with work. */
 void gp_dtenant_report_on(struct gp_dtenant *tenant);
 /** The most urgent one: somebody who is less so may have the device in its place. */

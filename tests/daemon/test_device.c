@@ -107,6 +107,21 @@ static ssize_t other_log_read(struct gp_log *log, struct gp_switch_record *rec, 
 
 static struct gp_hal_ops other_clock_ops;
 
+/* Calls of the second device: on some, even its clock is a message. */
+static uint32_t clock_reads, slice_reads;
+
+static int counted_now(struct gp_device *dev, uint64_t *ns)
+{
+	clock_reads++;
+	return sim_ops->now(dev, ns);
+}
+
+static int counted_get_slice(struct gp_group *group, uint64_t *us)
+{
+	slice_reads++;
+	return sim_ops->get_slice(group, us);
+}
+
 static void device_start(struct device *d, uint16_t number,
 			 const struct gp_config_settings *settings)
 {
@@ -126,6 +141,8 @@ static void device_start(struct device *d, uint16_t number,
 	other_clock_ops.caps = other_caps;
 	other_clock_ops.log_now = other_log_now;
 	other_clock_ops.log_read = other_log_read;
+	other_clock_ops.now = counted_now;
+	other_clock_ops.get_slice = counted_get_slice;
 	if (number)
 		hal->ops = &other_clock_ops;
 	assert_int_equal(gp_ddev_create(loop, &gp_observe_ops, hal, number, settings, journal,
@@ -408,6 +425,91 @@ static void test_idle_costs_nothing(void **state)
 		settle();
 	}
 	assert_int_equal(idle->tenant->reported, GP_REPORTED_BUSY);
+}
+
+/* A best-effort tenant without work and with a page that reports work. */
+static struct process *idle_teller(struct device *d)
+{
+	struct process *p = tenant(d, (struct gp_class_value){ GP_CLASS_BE, 100 }, false, true);
+
+	atomic_store(&p->tenant->page->provides, GP_PAGE_PROVIDES_WORK);
+	return p;
+}
+
+/* What the wall's clock brings in a second to a device that nobody uses. */
+static void unused_second(struct gp_ddev *dev)
+{
+	gp_observe_ops.notice(dev);
+	settle();
+	gp_observe_ops.idle(dev);
+	settle();
+}
+
+static void until_unused(struct device *d)
+{
+	run(200 * MS);
+	for (int i = 0; i < 8; i++)
+		unused_second(d->dev);
+}
+
+static uint32_t clock_reads_of_a_second(struct device *d)
+{
+	until_unused(d);
+	clock_reads = 0;
+	unused_second(d->dev);
+	return clock_reads;
+}
+
+static void test_idle_tenants_cost_no_calls(void **state)
+{
+	struct device *d = &device[1];
+	uint32_t few, many, all;
+
+	for (int i = 0; i < 2; i++)
+		idle_teller(d);
+	few = clock_reads_of_a_second(d);
+	for (int i = 2; i < MOST; i++)
+		idle_teller(d);
+	many = clock_reads_of_a_second(d);
+	printf("reads of the clock in a second: beside 2 %u, beside %d %u\n", few, MOST, many);
+	/* One look at the pages and one at the log, and not twice. */
+	assert_in_range(few, 1, 8);
+	assert_int_equal(many, few);
+	slice_reads = 0;
+	gp_ddev_enforce(d->dev);
+	settle();
+	all = slice_reads;
+	for (int i = 0; i < 16; i++)
+		unused_second(d->dev);
+	assert_in_range(all, MOST, 4 * MOST);
+	assert_int_equal(slice_reads, 3 * all);
+}
+
+/* Its slice delays others only with work, and is right soon after that begins. */
+static void test_a_slice_set_while_nobody_works(void **state)
+{
+	struct device *d = &device[1];
+	struct gp_group_list list = { 0 };
+	struct process *p = idle_teller(d);
+	uint64_t us = 0;
+
+	idle_teller(d);
+	until_unused(d);
+	assert_int_equal(sim_ops->groups(d->dev->hal, p->pid, &list), 0);
+	assert_int_equal(sim_ops->set_slice(list.group[0], 3000), 0);
+	for (int i = 0; i < 10 && !d->dev->unchecked; i++)
+		unused_second(d->dev);
+	assert_true(d->dev->unchecked);
+	assert_int_equal(p->tenant->corrected, 0);
+	atomic_store(&p->tenant->page->activity, GP_PAGE_WORK);
+	atomic_fetch_add(&p->tenant->page->work_seq, 1);
+	gp_ddev_observe_pages(d->dev); /* as its wake does */
+	settle();
+	assert_int_equal(p->tenant->corrected, 1);
+	assert_int_equal(sim_ops->get_slice(list.group[0], &us), 0);
+	assert_int_not_equal(us, 3000);
+	gp_group_list_put(&list);
+	atomic_store(&p->tenant->page->activity, 0);
 }
 
 /*
@@ -1115,6 +1217,8 @@ int main(void)
 		TEST(test_shares_on_each_device),
 		TEST(test_a_timer_that_fails),
 		TEST(test_idle_costs_nothing),
+		TEST(test_idle_tenants_cost_no_calls),
+		TEST(test_a_slice_set_while_nobody_works),
 		TEST(test_two_that_idle_stop_nobody),
 		TEST(test_capped_and_idle),
 		TEST(test_a_page_puts_off),
