@@ -171,9 +171,42 @@ static uint64_t metrics_used_ns(void *arg, size_t device, uint32_t cls)
 	return gp_ddev_usage(dev) == GP_WIRE_USAGE_NONE ? GP_WIRE_UNKNOWN : dev->used_ns[cls];
 }
 
+static uint64_t weight_of(const struct gp_ddev *dev, const struct gp_account *a)
+{
+	uint64_t weight = 0;
+
+	for (const struct gp_dtenant *t = dev->tenants; t && a->tenants; t = t->next)
+		if (t->account == a && gp_dtenant_is_be(t))
+			weight += t->request.cls.value;
+	return weight;
+}
+
+static size_t metrics_accounts(void *arg, size_t device, struct gp_view_account *out, size_t max)
+{
+	struct gp_daemon *d = arg;
+	const struct gp_ddev *dev = d->dev[device];
+	const bool known = gp_ddev_usage(dev) != GP_WIRE_USAGE_NONE;
+	size_t n = 0;
+
+	for (const struct gp_account *a = dev->accounts.first; a && n < max; a = a->next)
+		out[n++] = (struct gp_view_account){
+			.namespace = a->names.namespace,
+			.pod = a->names.pod,
+			.container = a->names.container,
+			.used_ns = known ? a->used_ns : GP_WIRE_UNKNOWN,
+			.waited_ns = a->waited_ns,
+			.held_ns = a->held_ns,
+			.turns = a->turns,
+			.preempted = a->preempted,
+			.weight = weight_of(dev, a),
+		};
+	return n;
+}
+
 const struct gp_view_ops gp_view_metrics_ops = {
 	.devices = metrics_devices,
 	.tenants = metrics_tenants,
 	.histogram = metrics_histogram,
 	.used_ns = metrics_used_ns,
+	.accounts = metrics_accounts,
 };

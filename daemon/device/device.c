@@ -262,6 +262,7 @@ static void unmake(struct gp_ddev *dev)
 	if (dev->slot_fd >= 0)
 		close(dev->slot_fd);
 	dev->hal->ops = dev->hal_ops;
+	gp_accounts_clear(&dev->accounts);
 	free(dev);
 }
 

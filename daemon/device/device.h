@@ -6,6 +6,7 @@
 #ifndef GP_DAEMON_DEVICE_H
 #define GP_DAEMON_DEVICE_H
 
+#include "daemon/device/account.h"
 #include "daemon/config/config.h"
 #include "daemon/supervise/journal.h"
 #include "daemon/loop/loop.h"
@@ -93,6 +94,7 @@ struct gp_ddev {
 	struct gp_ddev_stat stat;
 	struct gp_hist hist[GP_WIRE_HISTS];
 	uint64_t used_ns[GP_CLASS_BE + 1]; /* by all tenants of a class, ever */
+	struct gp_accounts accounts;
 };
 
 /**

@@ -56,6 +56,10 @@ static void record(struct gp_dtenant *t, enum gp_wire_histogram kind, uint64_t n
 {
 	gp_hist_add(&t->hist[kind], ns);
 	gp_hist_add(&t->dev->hist[kind], ns);
+	if (t->account && (kind == GP_WIRE_HIST_WAIT || kind == GP_WIRE_HIST_SWITCH))
+		t->account->waited_ns += ns;
+	if (t->account && kind == GP_WIRE_HIST_HOLD)
+		t->account->held_ns += ns;
 }
 
 /* ---- turns ----------------------------------------------------------- */
@@ -78,14 +82,20 @@ static void turn_begins(struct gp_dtenant *t)
 	t->turn_since_ns = now_ns;
 	t->turns++;
 	t->dev->stat.turns++;
+	if (t->account)
+		t->account->turns++;
 }
 
 static void turn_ends(struct gp_dtenant *t)
 {
+	const bool preempted = t->reported != GP_REPORTED_IDLE;
+
 	t->turn_since_ns = 0;
 	t->on_since_ns = 0;
 	gp_dtenant_had_turn(t);
-	t->preempted += t->reported != GP_REPORTED_IDLE;
+	t->preempted += preempted;
+	if (t->account)
+		t->account->preempted += preempted;
 	wants_turn(t, gp_ddev_now(t->dev));
 }
 
@@ -344,6 +354,8 @@ void gp_dtenant_used(struct gp_dtenant *t, uint64_t ns)
 {
 	t->used_ns = (t->used_ns == GP_WIRE_UNKNOWN ? 0 : t->used_ns) + ns;
 	t->dev->used_ns[t->request.cls.cls] += ns;
+	if (t->account)
+		t->account->used_ns += ns;
 }
 
 /*
@@ -618,6 +630,27 @@ static int take_groups(struct gp_dtenant *t, struct gp_group_list *list)
 	return first;
 }
 
+static void copy_name(char to[GP_CONTAINER_VALUE_MAX + 1], const char *name)
+{
+	if (name)
+		snprintf(to, GP_CONTAINER_VALUE_MAX + 1, "%s", name);
+}
+
+/* A container without a name counts by the beginning of its id, as engines show it. */
+static void open_account(struct gp_dtenant *t)
+{
+	const struct gp_container *c = t->who.facts;
+	struct gp_account_names names = { 0 };
+
+	snprintf(names.container, sizeof(names.container), "%.12s", t->who.container);
+	if (c) {
+		copy_name(names.namespace, c->namespace);
+		copy_name(names.pod, c->pod);
+		copy_name(names.container, c->name);
+	}
+	t->account = gp_account_get(&t->dev->accounts, &names);
+}
+
 static int core_join(struct gp_dtenant *t)
 {
 	const struct gp_event ev = { .type = GP_EV_TENANT_JOIN,
@@ -666,6 +699,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	}
 	t->who = how->who;
 	how->who = (struct gp_subject){ 0 };
+	open_account(t);
 	t->next = dev->tenants;
 	dev->tenants = t;
 	gp_ddev_trace(dev, GP_WIRE_TRACE_JOIN, t->who.pid,
@@ -727,6 +761,7 @@ void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
 	gp_usage_leave(&dev->usage, t->who.pid);
 	gp_ddev_trace(dev, GP_WIRE_TRACE_LEAVE, t->who.pid, 0);
 	gp_dtenant_request_wakes(dev);
+	gp_account_put(&dev->accounts, t->account);
 	free_tenant(t);
 	gp_ddev_sweep(dev);
 }

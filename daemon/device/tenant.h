@@ -64,6 +64,7 @@ struct gp_dtenant {
 	uint64_t used_ns; /* GP_WIRE_UNKNOWN: nobody knows */
 	bool banned;
 	struct gp_hist hist[GP_WIRE_HISTS];
+	struct gp_account *account; /* of its container; NULL: out of memory */
 
 	void (*gone)(struct gp_dtenant *tenant, void *arg);
 	void *gone_arg;

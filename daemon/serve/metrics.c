@@ -24,6 +24,7 @@
 #define BACKLOG 16
 #define TEXT_NS 20000000u
 #define TENANTS_MAX 1024u
+#define ACCOUNTS_MAX 513u
 #define UUID_LEN 48
 #define TYPE "text/plain; version=0.0.4; charset=utf-8"
 /* Each is a doubling: 16 buckets of gp_hist, except the first and last ones. */
@@ -50,6 +51,7 @@ struct page {
 	size_t devices;
 	struct gp_wire_tenant *tenant;
 	size_t tenants;
+	struct gp_view_account (*account)[ACCOUNTS_MAX]; /* of each device */
 };
 
 /* ---- the text ------------------------------------------------------------------ */
@@ -212,6 +214,61 @@ static void used(struct page *p)
 		}
 }
 
+#define ACCOUNT(member, fname, ftype, funit, fhelp)                                 \
+	{                                                                           \
+		.name = (fname), .type = (ftype), .help = (fhelp), .unit = (funit), \
+		.offset = offsetof(struct gp_view_account, member)                  \
+	}
+
+static const struct field account_fields[] = {
+	ACCOUNT(used_ns, "container_used_seconds_total", "counter", SECONDS,
+		"Time that a container's processes had the device."),
+	ACCOUNT(waited_ns, "container_waited_seconds_total", "counter", SECONDS,
+		"Time from having work to a turn, or from requesting the device to having it."),
+	ACCOUNT(held_ns, "container_held_seconds_total", "counter", SECONDS, "Length of holds."),
+	ACCOUNT(turns, "container_turns_total", "counter", COUNT, "Turns."),
+	ACCOUNT(preempted, "container_preempted_total", "counter", COUNT,
+		"Turns that ended before the work did."),
+	ACCOUNT(weight, "container_weight", "gauge", COUNT,
+		"Sum of the weights of its best-effort processes."),
+};
+
+static void account_sample(struct page *p, size_t device, const struct field *f,
+			   const struct gp_view_account *a)
+{
+	uint64_t number;
+
+	memcpy(&number, (const char *)a + f->offset, sizeof(number));
+	if (number == GP_WIRE_UNKNOWN)
+		return;
+	fprintf(p->out, "gpreempt_%s{device=\"%s\",namespace=", f->name, p->uuid[device]);
+	quoted(p->out, a->namespace);
+	fputs(",pod=", p->out);
+	quoted(p->out, a->pod);
+	fputs(",container=", p->out);
+	quoted(p->out, a->container);
+	fputc('}', p->out);
+	value(p->out, number, f->unit);
+}
+
+static void accounts(struct page *p)
+{
+	size_t count[GP_WIRE_MAX_DEVICES] = { 0 };
+
+	if (!p->m->ops->accounts)
+		return;
+	for (size_t d = 0; d < p->devices; d++)
+		count[d] = p->m->ops->accounts(p->m->arg, d, p->account[d], ACCOUNTS_MAX);
+	for (size_t i = 0; i < sizeof(account_fields) / sizeof(account_fields[0]); i++) {
+		const struct field *f = &account_fields[i];
+
+		family(p, f->name, f->type, f->help);
+		for (size_t d = 0; d < p->devices; d++)
+			for (size_t a = 0; a < count[d]; a++)
+				account_sample(p, d, f, &p->account[d][a]);
+	}
+}
+
 static void histogram_of(struct page *p, size_t device, const char *name, const char *cls,
 			 const struct gp_hist *hist)
 {
@@ -269,6 +326,7 @@ static void write_page(struct page *p)
 	tenants(p, "tenants_suspended", GP_WIRE_SUSPENDED, "Suspended tenants.");
 	tenants(p, "tenants_banned", GP_WIRE_BANNED, "Tenants suspended until they end.");
 	used(p);
+	accounts(p);
 	for (int kind = 0; kind < GP_WIRE_HISTS; kind++)
 		histogram(p, (enum gp_wire_histogram)kind);
 }
@@ -284,7 +342,8 @@ static int make_page(const struct gp_metrics *m, char **text, size_t *len)
 	p->m = m;
 	p->tenant = calloc(TENANTS_MAX, sizeof(*p->tenant));
 	*text = NULL;
-	p->out = p->tenant ? open_memstream(text, len) : NULL;
+	p->account = calloc(GP_WIRE_MAX_DEVICES, sizeof(*p->account));
+	p->out = p->tenant && p->account ? open_memstream(text, len) : NULL;
 	if (!p->out)
 		goto out;
 	p->devices = m->ops->devices(m->arg, p->device, GP_WIRE_MAX_DEVICES);
@@ -298,6 +357,7 @@ static int make_page(const struct gp_metrics *m, char **text, size_t *len)
 	if (err)
 		free(*text);
 out:
+	free(p->account);
 	free(p->tenant);
 	free(p);
 	return err;

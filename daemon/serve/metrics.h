@@ -11,6 +11,17 @@
 #include "wire/hist.h"
 #include "wire/wire.h"
 
+/**
+ * struct gp_view_account - sums of one container's processes on a device, former ones too.
+ * @namespace, @pod, @container: valid until the loop's next round; "": none
+ * @used_ns: GP_WIRE_UNKNOWN: no source
+ * @weight: of its best-effort processes, now
+ */
+struct gp_view_account {
+	const char *namespace, *pod, *container;
+	uint64_t used_ns, waited_ns, held_ns, turns, preempted, weight;
+};
+
 /* Source of the figures, shared by the daemon's views. */
 struct gp_view_ops {
 	/** Devices, as in GP_WIRE_DEVICES. Returns their number. */
@@ -24,6 +35,8 @@ struct gp_view_ops {
 	 * hardware's report: never falls. GP_WIRE_UNKNOWN. May be NULL: unknown.
 	 */
 	uint64_t (*used_ns)(void *arg, size_t device, uint32_t cls);
+	/** Up to @max accounts of @device; returns their number. May be NULL: none. */
+	size_t (*accounts)(void *arg, size_t device, struct gp_view_account *out, size_t max);
 };
 
 struct gp_metrics;

@@ -23,6 +23,8 @@
 
 #define PAGE_MAX (256u * 1024u)
 #define ROUNDS 2000
+#define GP_ACCOUNTS \
+	512 /* of daemon/device/account.h: all have a place, and the one without names */
 #define UUID "GPU-01010101-0101-0101-0101-010101010101"
 
 struct rig {
@@ -93,11 +95,24 @@ static uint64_t view_used_ns(void *arg, size_t device, uint32_t cls)
 	return device == 0 && cls == GP_CLASS_LC ? 250000000 : GP_WIRE_UNKNOWN;
 }
 
+static size_t view_accounts(void *arg, size_t device, struct gp_view_account *out, size_t max)
+{
+	static const struct gp_view_account of[] = {
+		{ "", "", "", GP_WIRE_UNKNOWN, 1, 2, 3, 4, 0 },
+		{ "research", "train-0", "a\"b", 1500000000, 2000000000, 250000000, 7, 5, 150 },
+	};
+
+	assert_true(max > GP_ACCOUNTS);
+	memcpy(out, of, sizeof(of));
+	return device ? 0 : sizeof(of) / sizeof(of[0]);
+}
+
 static const struct gp_view_ops view = {
 	.devices = view_devices,
 	.histogram = view_histogram,
 	.tenants = view_tenants,
 	.used_ns = view_used_ns,
+	.accounts = view_accounts,
 };
 
 static int setup(void **state)
@@ -214,6 +229,35 @@ static void values(void **state)
 			  "0.250000000");
 }
 
+static void sums_of_containers(void **state)
+{
+	static const char labels[] = "{device=\"" UUID "\",namespace=\"research\",pod=\"train-0\","
+				     "container=\"a\\\"b\"}";
+	static const struct {
+		const char *name, *value;
+	} of[] = {
+		{ "used_seconds_total", "1.500000000" },
+		{ "waited_seconds_total", "2.000000000" },
+		{ "held_seconds_total", "0.250000000" },
+		{ "turns_total", "7" },
+		{ "preempted_total", "5" },
+		{ "weight", "150" },
+	};
+	struct rig *rig = *state;
+	const char *body;
+	char line[256];
+
+	assert_int_equal(start(rig), 0);
+	body = scrape(rig);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		snprintf(line, sizeof(line), "gpreempt_container_%s%s %s", of[i].name, labels,
+			 of[i].value);
+		assert_line(body, line);
+	}
+	assert_line(body, "gpreempt_container_turns_total{device=\"" UUID
+			  "\",namespace=\"\",pod=\"\",container=\"\"} 3");
+}
+
 /* A figure without a source has no sample. */
 static void unknown_is_not_there(void **state)
 {
@@ -225,6 +269,8 @@ static void unknown_is_not_there(void **state)
 	assert_null(strstr(body, "log_lost_records_total{device=\"" UUID));
 	assert_non_null(strstr(body, "log_lost_records_total{device=\"GPU-02"));
 	assert_null(strstr(body, "used_seconds_total{device=\"" UUID "\",class=\"be\"}"));
+	assert_null(
+		strstr(body, "container_used_seconds_total{device=\"" UUID "\",namespace=\"\""));
 	assert_null(strstr(body, "hold_seconds_count"));
 	assert_null(strstr(body, "segment_seconds_count"));
 	assert_line(body, "# TYPE gpreempt_segment_seconds histogram");
@@ -597,6 +643,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIGGED(values),
+		RIGGED(sums_of_containers),
 		RIGGED(unknown_is_not_there),
 		RIGGED(buckets_are_cumulative),
 		RIGGED(promtool_agrees),

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import unittest
@@ -278,6 +279,47 @@ class Podman(test_daemon_soft.Daemon):
         run("fast", f"{namespace}=research")
         self.eventually("a refusal", lambda: "gpreempt.io/class: found 'fast'" in self.said())
         self.assertEqual(self.classes(), {allowed: "be:50", given: "be:20"})
+
+    def scrape(self):
+        """Sample -> value."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(PATIENCE_S)
+            s.connect(f"{self.dir}/metrics")
+            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            text = b"".join(iter(lambda: s.recv(65536), b"")).decode().split("\r\n\r\n", 1)[1]
+        return {name: float(value) for name, value in
+                (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
+
+    def test_accounts(self):
+        """A pod's sums, which stay when it ends, add up to those of the device."""
+        self.start_daemon(f"be_quantum: 10ms\nmetrics_listen: {self.dir}/metrics\n")
+
+        def run(pod):
+            words = (f"--annotation=io.kubernetes.cri.{text}" for text in (
+                "sandbox-namespace=research", f"sandbox-name={pod}", "container-name=main"))
+            return self.contain("be-50", options=words)
+
+        def figure(name, pod):
+            return sum(value for key, value in self.scrape().items() if
+                       key.startswith(f"gpreempt_container_{name}{{") and
+                       f'namespace="research",pod="{pod}",container="main"' in key)
+
+        first = run("train-0")
+        run("train-1")
+        for pod in ("train-0", "train-1"):
+            self.eventually("turns", lambda pod=pod: figure("turns_total", pod) > 2 and
+                            figure("used_seconds_total", pod) > 0 and
+                            figure("waited_seconds_total", pod) > 0)
+        self.assertEqual(figure("weight", "train-0"), 50)
+        os.kill(first, signal.SIGKILL)
+        self.eventually("its end", lambda: figure("weight", "train-0") == 0)
+        self.assertGreater(figure("used_seconds_total", "train-0"), 0)
+        sums = [sum(value for key, value in samples.items() if key.startswith(name))
+                for samples in [self.scrape()]
+                for name in ("gpreempt_used_seconds_total{",
+                             "gpreempt_container_used_seconds_total{")]
+        self.assertAlmostEqual(*sums, places=6)
+        self.assertLessEqual(sums[0], self.devices()[0]["up_ns"] / 1e9)
 
     def test_files_of_the_daemon(self):
         """The container's root gets the socket, and neither the journal nor the right to write."""
