@@ -18,6 +18,9 @@ CLI = os.path.join(BUILD, "bin/gpreempt")
 PATIENCE_S = 300        # ends a wait that hangs
 # Judge times? Not under a sanitizer.
 FIGURES = "GP_NO_TIMES" not in os.environ
+# Do these programs go before the machine's others (make check-hostile)? Then its load decides no
+# time, and a time is judged by its bar.
+AHEAD = os.getpriority(os.PRIO_PROCESS, 0) <= -5
 
 
 class Rig(unittest.TestCase):

