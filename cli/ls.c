@@ -16,6 +16,7 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "cli/view.h"
+#include "runtime/job.h"
 #include "wire/wire.h"
 
 #define SCHEMA_VERSION 1
@@ -26,6 +27,7 @@ struct row {
 	bool tenant;
 	struct gp_wire_status st;	      /* others: pid, comm, device, uuid, groups, slice */
 	const struct gp_wire_tenant *managed; /* by gpreemptd; NULL: not its tenant */
+	char job[GP_JOB_LEN];		      /* of Slurm; "": none */
 };
 
 struct table {
@@ -146,6 +148,28 @@ static void find_others(struct table *t, const struct gp_devices *devices)
 	closedir(proc);
 }
 
+/* ---- Slurm's jobs ------------------------------------------------------------------ */
+
+/* Of each process. Its cgroup in another hierarchy may be another one. */
+static void find_jobs(struct table *t)
+{
+	char path[64], line[PATH_MAX + 64];
+
+	for (size_t i = 0; i < t->count; i++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)t->row[i].st.pid);
+		f = fopen(path, "re");
+		while (f && !t->row[i].job[0] && fgets(line, sizeof(line), f)) {
+			line[strcspn(line, "\n")] = '\0';
+			if (strchr(line, '/'))
+				gp_job_of(strchr(line, '/'), t->row[i].job);
+		}
+		if (f)
+			fclose(f);
+	}
+}
+
 /* ---- gpreemptd's ------------------------------------------------------------------- */
 
 static struct row *row_of(struct table *t, const struct gp_wire_tenant *managed, const char *uuid)
@@ -246,9 +270,9 @@ static void print_row(struct row *row)
 		snprintf(sw, sizeof(sw), "%.1f", (double)st->switch_ns / 1000);
 	else
 		snprintf(sw, sizeof(sw), "-");
-	printf("%7d  %-9s %-22.22s %6u %8s %8s %8s %6s %9s  %s\n", st->pid, cls,
+	printf("%7d  %-9s %-22.22s %6u %8s %8s %8s %6s %9s  %s%s%s\n", st->pid, cls,
 	       gp_printable(st->device), st->groups, slice, hints, holds, late, sw,
-	       gp_printable(st->comm));
+	       gp_printable(st->comm), row->job[0] ? ", job " : "", row->job);
 }
 
 /* With a daemon: more columns, and rows for processes without gpreempt. */
@@ -285,11 +309,12 @@ static void print_managed_row(struct row *row)
 			 100.0 * (double)d->used_ns / (double)d->age_ns);
 	else
 		snprintf(used, sizeof(used), "-");
-	printf("%7d  %-12.12s %-22.22s %-7s %6s %6u %8s %8s %8s %6s %8s %8s %8s %8s  %s\n", st->pid,
-	       cls, gp_printable(st->device), gp_view_state(d), used, st->groups, slice, hints,
-	       holds, late, gp_view_time(d->switch_p50_ns, time[0]),
+	printf("%7d  %-12.12s %-22.22s %-7s %6s %6u %8s %8s %8s %6s %8s %8s %8s %8s  %s%s%s\n",
+	       st->pid, cls, gp_printable(st->device), gp_view_state(d), used, st->groups, slice,
+	       hints, holds, late, gp_view_time(d->switch_p50_ns, time[0]),
 	       gp_view_time(d->switch_p99_ns, time[1]), gp_view_time(d->wait_p50_ns, time[2]),
-	       gp_view_time(d->wait_p99_ns, time[3]), gp_printable(st->comm));
+	       gp_view_time(d->wait_p99_ns, time[3]), gp_printable(st->comm),
+	       row->job[0] ? ", job " : "", row->job);
 }
 
 static void print_managed_table(struct table *t)
@@ -448,6 +473,7 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(json, "hints", gp_json_number(lc, st->hints));
 	gp_json_holds(json, st, lc);
 	json_object_set_new(json, "margin_ns", gp_json_number(st->margin_ns, st->margin_ns));
+	json_object_set_new(json, "job", row->job[0] ? json_string(row->job) : json_null());
 	json_object_set_new(json, "daemon",
 			    row->managed ? managed_json(row->managed) : json_null());
 	return json;
@@ -529,6 +555,7 @@ int gp_verb_ls(int argc, char **argv)
 	find_tenants(&t);
 	find_others(&t, &devices);
 	find_managed(&t);
+	find_jobs(&t);
 	if (ls.json)
 		print_json(&t);
 	else

@@ -193,6 +193,7 @@ static size_t metrics_accounts(void *arg, size_t device, struct gp_view_account 
 			.namespace = a->names.namespace,
 			.pod = a->names.pod,
 			.container = a->names.container,
+			.job = a->names.job,
 			.used_ns = known ? a->used_ns : GP_WIRE_UNKNOWN,
 			.waited_ns = a->waited_ns,
 			.held_ns = a->held_ns,

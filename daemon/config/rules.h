@@ -13,6 +13,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/config/container.h"
+#include "runtime/job.h"
 
 #define GP_CONTAINER_LEN 65 /* 64 hexadecimal digits */
 #define GP_COMM_LEN 64	    /* in the kernel's form, also for kernel threads */
@@ -30,6 +31,7 @@
  * @cgroup: in cgroup v2, else in v1; owned. NULL: unknown
  * @container: its id, which no user can forge; "": in none, or not proven
  * @facts: of that container; owned. NULL: unknown, and no rule by them fits
+ * @job: of Slurm; "": none
  * @contained: it is, or may be, in a container: root there is not root of the machine
  * @comm: for people only, because a process names itself; control characters are "?"
  * @device: the device in question; borrowed. NULL: none, and no rule with device: fits
@@ -46,6 +48,7 @@ struct gp_subject {
 	char *cgroup;
 	char container[GP_CONTAINER_LEN];
 	struct gp_container *facts;
+	char job[GP_JOB_LEN];
 	bool contained;
 	char comm[GP_COMM_LEN];
 	const struct gp_device_id *device;

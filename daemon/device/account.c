@@ -7,7 +7,7 @@
 static bool same(const struct gp_account_names *a, const struct gp_account_names *b)
 {
 	return !strcmp(a->namespace, b->namespace) && !strcmp(a->pod, b->pod) &&
-	       !strcmp(a->container, b->container);
+	       !strcmp(a->container, b->container) && !strcmp(a->job, b->job);
 }
 
 static struct gp_account *find(const struct gp_accounts *all, const struct gp_account_names *names)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * account.h - sums of a device's tenants, by container. They outlast the tenants, so that no sum
- * falls.
+ * account.h - sums of a device's tenants, by container or job. They outlast the tenants, so that
+ * no sum falls.
  */
 #ifndef GP_DAEMON_ACCOUNT_H
 #define GP_DAEMON_ACCOUNT_H
@@ -11,14 +11,16 @@
 #include <stdint.h>
 
 #include "daemon/config/container.h"
+#include "runtime/job.h"
 
 #define GP_ACCOUNTS_MAX 512u /* of a device; then the one ended first joins the one without names */
 
-/* "": none. All "": of processes without a container. */
+/* "": none. All "": of processes without a container or a job. */
 struct gp_account_names {
 	char namespace[GP_CONTAINER_VALUE_MAX + 1];
 	char pod[GP_CONTAINER_VALUE_MAX + 1];
 	char container[GP_CONTAINER_VALUE_MAX + 1];
+	char job[GP_JOB_LEN]; /* of Slurm */
 };
 
 /**

@@ -643,6 +643,7 @@ static void open_account(struct gp_dtenant *t)
 	struct gp_account_names names = { 0 };
 
 	snprintf(names.container, sizeof(names.container), "%.12s", t->who.container);
+	memcpy(names.job, t->who.job, sizeof(names.job));
 	if (c) {
 		copy_name(names.namespace, c->namespace);
 		copy_name(names.pod, c->pod);

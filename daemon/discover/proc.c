@@ -253,13 +253,15 @@ static void cut_deleted(char *path)
 /*
  * Version 2 first: "0::/path". If it is not mounted or the process is at its root, systemd's
  * hierarchy, or any: container runtimes make the same path in all. With both versions, some make
- * theirs in version 1 only, so all lines are searched for the id.
+ * theirs in version 1 only, so all lines are searched for the id. Slurm makes its own in some of
+ * version 1's hierarchies, and then that path counts.
  */
 static int parse_cgroup(char *text, struct gp_subject *s)
 {
 	static const char *const order[] = { "", "name=systemd", "memory", "devices", "pids" };
 	const char *found[sizeof(order) / sizeof(order[0])] = { 0 }, *path = NULL;
 	char *save = NULL, *line, id[GP_CONTAINER_LEN] = "";
+	const char *of_job = NULL;
 
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		cut_deleted(line);
@@ -269,10 +271,14 @@ static int parse_cgroup(char *text, struct gp_subject *s)
 		s->contained = s->contained || gp_container_is_named(line);
 		if (!id[0] && strchr(line, '/'))
 			gp_container_of(strchr(line, '/'), id);
+		if (!of_job && strchr(line, '/') && gp_job_of(strchr(line, '/'), s->job))
+			of_job = strchr(line, '/');
 	}
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		if (found[i] && (!path || !path[1]))
 			path = found[i];
+	if (of_job)
+		path = of_job;
 	if (path) {
 		gp_container_of(path, s->container);
 		s->cgroup = strdup(path);

@@ -247,6 +247,8 @@ static void account_sample(struct page *p, size_t device, const struct field *f,
 	quoted(p->out, a->pod);
 	fputs(",container=", p->out);
 	quoted(p->out, a->container);
+	fputs(",job=", p->out);
+	quoted(p->out, a->job);
 	fputc('}', p->out);
 	value(p->out, number, f->unit);
 }

@@ -13,12 +13,12 @@
 
 /**
  * struct gp_view_account - sums of one container's processes on a device, former ones too.
- * @namespace, @pod, @container: valid until the loop's next round; "": none
+ * @namespace, @pod, @container, @job: valid until the loop's next round; "": none
  * @used_ns: GP_WIRE_UNKNOWN: no source
  * @weight: of its best-effort processes, now
  */
 struct gp_view_account {
-	const char *namespace, *pod, *container;
+	const char *namespace, *pod, *container, *job;
 	uint64_t used_ns, waited_ns, held_ns, turns, preempted, weight;
 };
 

@@ -43,10 +43,8 @@ static void test_one_account_of_equal_names(void **state)
 static void test_each_name_counts(void **state)
 {
 	static const struct gp_account_names names[] = {
-		{ .pod = "" },
-		{ .pod = "a" },
-		{ .namespace = "a" },
-		{ .container = "a" },
+		{ .pod = "" },	      { .pod = "a" }, { .namespace = "a" },
+		{ .container = "a" }, { .job = "a" },
 	};
 	struct gp_accounts all = { 0 };
 

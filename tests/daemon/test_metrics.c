@@ -98,8 +98,9 @@ static uint64_t view_used_ns(void *arg, size_t device, uint32_t cls)
 static size_t view_accounts(void *arg, size_t device, struct gp_view_account *out, size_t max)
 {
 	static const struct gp_view_account of[] = {
-		{ "", "", "", GP_WIRE_UNKNOWN, 1, 2, 3, 4, 0 },
-		{ "research", "train-0", "a\"b", 1500000000, 2000000000, 250000000, 7, 5, 150 },
+		{ "", "", "", "", GP_WIRE_UNKNOWN, 1, 2, 3, 4, 0 },
+		{ "research", "train-0", "a\"b", "7", 1500000000, 2000000000, 250000000, 7, 5,
+		  150 },
 	};
 
 	assert_true(max > GP_ACCOUNTS);
@@ -232,7 +233,7 @@ static void values(void **state)
 static void sums_of_containers(void **state)
 {
 	static const char labels[] = "{device=\"" UUID "\",namespace=\"research\",pod=\"train-0\","
-				     "container=\"a\\\"b\"}";
+				     "container=\"a\\\"b\",job=\"7\"}";
 	static const struct {
 		const char *name, *value;
 	} of[] = {
@@ -255,7 +256,7 @@ static void sums_of_containers(void **state)
 		assert_line(body, line);
 	}
 	assert_line(body, "gpreempt_container_turns_total{device=\"" UUID
-			  "\",namespace=\"\",pod=\"\",container=\"\"} 3");
+			  "\",namespace=\"\",pod=\"\",container=\"\",job=\"\"} 3");
 }
 
 /* A figure without a source has no sample. */

@@ -243,6 +243,11 @@ static void test_cgroups(void **state)
 		{ "4:memory:/slurm/uid_7/job_3\n1:name=systemd:/\n0::/\n", "/slurm/uid_7/job_3",
 		  "" },
 		{ "4:memory:/\n1:name=systemd:/\n0::/\n", "/", "" },
+		/* Slurm's own folder, wherever it is. */
+		{ "5:freezer:/slurm/uid_7/job_3/step_0\n1:name=systemd:/system.slice/"
+		  "slurmd.service\n"
+		  "0::/system.slice/slurmd.service\n",
+		  "/slurm/uid_7/job_3/step_0", "" },
 		{ "", NULL, "" },
 		{ "0::\n", NULL, "" },
 		{ "nonsense\n", NULL, "" },

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import unittest
@@ -280,15 +279,11 @@ class Podman(test_daemon_soft.Daemon):
         self.eventually("a refusal", lambda: "gpreempt.io/class: found 'fast'" in self.said())
         self.assertEqual(self.classes(), {allowed: "be:50", given: "be:20"})
 
-    def scrape(self):
+    def samples(self):
         """Sample -> value."""
-        with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(PATIENCE_S)
-            s.connect(f"{self.dir}/metrics")
-            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            text = b"".join(iter(lambda: s.recv(65536), b"")).decode().split("\r\n\r\n", 1)[1]
         return {name: float(value) for name, value in
-                (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
+                (line.rsplit(" ", 1) for line in self.scrape().splitlines()
+                 if not line.startswith("#"))}
 
     def test_accounts(self):
         """A pod's sums, which stay when it ends, add up to those of the device."""
@@ -300,9 +295,9 @@ class Podman(test_daemon_soft.Daemon):
             return self.contain("be-50", options=words)
 
         def figure(name, pod):
-            return sum(value for key, value in self.scrape().items() if
+            return sum(value for key, value in self.samples().items() if
                        key.startswith(f"gpreempt_container_{name}{{") and
-                       f'namespace="research",pod="{pod}",container="main"' in key)
+                       f'namespace="research",pod="{pod}",container="main",job=""}}' in key)
 
         first = run("train-0")
         run("train-1")
@@ -315,7 +310,7 @@ class Podman(test_daemon_soft.Daemon):
         self.eventually("its end", lambda: figure("weight", "train-0") == 0)
         self.assertGreater(figure("used_seconds_total", "train-0"), 0)
         sums = [sum(value for key, value in samples.items() if key.startswith(name))
-                for samples in [self.scrape()]
+                for samples in [self.samples()]
                 for name in ("gpreempt_used_seconds_total{",
                              "gpreempt_container_used_seconds_total{")]
         self.assertAlmostEqual(*sums, places=6)

@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -87,6 +88,15 @@ class Daemon(Rig):
         """PID -> the daemon's row on it."""
         return {row["pid"]: row["daemon"] for row in self.listed()["processes"]
                 if row["daemon"]}
+
+    def scrape(self):
+        """The text of the metrics, of a socket in the test's folder."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(PATIENCE_S)
+            s.connect(f"{self.dir}/metrics")
+            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            data = b"".join(iter(lambda: s.recv(65536), b""))
+        return data.decode().split("\r\n\r\n", 1)[1]
 
     def until_taken(self, *procs):
         self.eventually("they are tenants", lambda: {p.pid for p in procs} <= set(self.tenants()))
