@@ -235,6 +235,14 @@ $(DAEMON): $(call obj,daemon/main.c $(DAEMON_SRCS)) $(CORE_A)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ $(DAEMON_LIBS) -ldl -lm
 
+# Slurm's option --gpu-class. Slurm loads only a plugin that was built with its own headers.
+SPANK := $(O)/slurm/gpreempt.so
+$(SPANK): $(call obj,slurm/spank.c runtime/class.c runtime/duration.c)
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) -shared $(gp_LDFLAGS) $(LDFLAGS) -Wl,-z,undefs,-z,lazy $(filter %.o,$^) -o $@
+.PHONY: slurm
+slurm: $(SPANK)
+
 # hint.c is compiled a second time, for HIP.
 $(O)/obj/examples/hint-hip.o: examples/hint.c | need-$(goal_set)
 	$(call msg,CC,$@)mkdir -p $(@D)

@@ -49,6 +49,7 @@ ARROWS = {
     "bench/run": {"bench/plan", "yaml"},
     "bench/cmd": {"bench/model", "bench/plan", "bench/report", "bench/run", "softgpu"},
     "examples": set(),
+    "slurm": {"runtime"},
 }
 # Single headers that more folders share, and why.
 SHARED = {

@@ -91,6 +91,8 @@ RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REP
 	nightly fuzz lint format model
 check-unit: need-check need-lint $(UNITS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
+# Slurm's plugin where its header is.
+check-e2e: $(if $(SAN),,$(and $(wildcard /usr/include/slurm/spank.h),$(SPANK)))
 check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) $(CALLS) $(SCOPES) \
 		$(HSAQ_FAKE) $(CLI_FAKE) $(SOAK_APP) $(DAEMON_FAKE) $(if $(WHOLE),$(FAIL_CALLS)) $(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
