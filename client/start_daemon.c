@@ -20,7 +20,7 @@
 #define SOON_NS 10000000000u  /* a new daemon takes less, on a busy machine too */
 #define AGAIN_NS 60000000000u /* from a start that failed to the next attempt */
 #define STACK_BYTES 65536
-#define NAMES_MAX 8
+#define NAMES_MAX 10
 
 /* The daemon's environment. The process's own changes while threads run, and is not for it. */
 static const char *const names[NAMES_MAX] = {
@@ -30,6 +30,8 @@ static const char *const names[NAMES_MAX] = {
 	"GPREEMPT_SOFTGPU_LIBDIR",
 	"GPREEMPT_SOFTGPU_LOG",
 	"GPREEMPT_SOFTGPU_GPUS",
+	"GPREEMPT_SOFTGPU_LINK",
+	"GPREEMPT_SOFTGPU_MEMORY",
 	"LANG",
 	"TZ",
 };

@@ -55,6 +55,20 @@ enum gp_soft_op {
 	GP_SOFT_TIMER_ARM, /* a: absolute ns, 0: disarm. Timers only */
 	GP_SOFT_TIMER_ACK, /* status -EAGAIN: it was not due */
 	GP_SOFT_TIMER_DONE,
+	GP_SOFT_VIRTUAL,   /* u.virt, a and b: enum gp_soft_virtual */
+	GP_SOFT_MEM_RANGE, /* a: address; reply: value its piece's address, value2 bytes */
+};
+
+/* Addresses and sizes are multiples of 2 MiB. */
+enum gp_soft_virtual {
+	GP_SOFT_RESERVE = 1, /* a: bytes, b: alignment or 0; reply: value address */
+	GP_SOFT_UNRESERVE,   /* a: address, b: bytes */
+	GP_SOFT_CREATE,	     /* a: bytes; reply: value handle */
+	GP_SOFT_RELEASE,     /* a: handle */
+	GP_SOFT_EXPORT,	     /* a: handle; reply: a file */
+	GP_SOFT_MAP,	     /* a: address, b: bytes, handle */
+	GP_SOFT_UNMAP,	     /* a: address, b: bytes */
+	GP_SOFT_ACCESS,	     /* a: address, b: bytes, access: 0, 1 or 3 */
 };
 
 enum gp_soft_conn_kind {
@@ -119,6 +133,11 @@ struct gp_soft_req {
 			uint32_t has_fd2;
 		} ioctl;
 		struct gp_soft_submit submit;
+		struct {
+			uint32_t what; /* enum gp_soft_virtual */
+			uint32_t access;
+			uint64_t handle;
+		} virt;
 		struct {
 			uint32_t count; /* gp_soft_points that follow */
 			uint32_t pad;

@@ -66,6 +66,31 @@ typedef struct {
 	unsigned int numAttrs;
 } CUlaunchConfig;
 
+/* Virtual memory: the layouts are those of cuda.h. */
+typedef uint64_t CUmemGenericAllocationHandle;
+
+typedef struct {
+	int type; /* CU_MEM_LOCATION_DEVICE */
+	int id;
+} CUmemLocation;
+
+typedef struct {
+	int type; /* CU_MEM_ALLOCATION_PINNED */
+	int handle_types;
+	CUmemLocation location;
+	void *win32;
+	unsigned char flags[8];
+} CUmemAllocationProp;
+
+typedef struct {
+	CUmemLocation location;
+	int flags;
+} CUmemAccessDesc;
+
+#define CU_MEM_LOCATION_DEVICE 1
+#define CU_MEM_ALLOCATION_PINNED 1
+#define CU_MEM_HANDLE_FD 1
+
 /* Each function: number of arguments, exported name, and type and name of each argument. */
 #define FACE_API(X)                                                                                \
 	X(1, cuInit, unsigned int, flags)                                                          \
@@ -127,6 +152,22 @@ typedef struct {
 	X(2, cuMemAlloc_v2, CUdeviceptr *, ptr, size_t, bytes)                                     \
 	X(1, cuMemFree_v2, CUdeviceptr, ptr)                                                       \
 	X(2, cuMemGetInfo_v2, size_t *, free_bytes, size_t *, total_bytes)                         \
+	X(3, cuMemGetAddressRange_v2, CUdeviceptr *, base, size_t *, bytes, CUdeviceptr, ptr)      \
+	X(5, cuMemAddressReserve, CUdeviceptr *, ptr, size_t, bytes, size_t, align, CUdeviceptr,   \
+	  at, uint64_t, flags)                                                                     \
+	X(2, cuMemAddressFree, CUdeviceptr, ptr, size_t, bytes)                                    \
+	X(4, cuMemCreate, CUmemGenericAllocationHandle *, handle, size_t, bytes,                   \
+	  const CUmemAllocationProp *, prop, uint64_t, flags)                                      \
+	X(1, cuMemRelease, CUmemGenericAllocationHandle, handle)                                   \
+	X(5, cuMemMap, CUdeviceptr, ptr, size_t, bytes, size_t, offset,                            \
+	  CUmemGenericAllocationHandle, handle, uint64_t, flags)                                   \
+	X(2, cuMemUnmap, CUdeviceptr, ptr, size_t, bytes)                                          \
+	X(4, cuMemSetAccess, CUdeviceptr, ptr, size_t, bytes, const CUmemAccessDesc *, access,     \
+	  size_t, count)                                                                           \
+	X(3, cuMemGetAllocationGranularity, size_t *, bytes, const CUmemAllocationProp *, prop,    \
+	  int, option)                                                                             \
+	X(4, cuMemExportToShareableHandle, void *, file, CUmemGenericAllocationHandle, handle,     \
+	  int, type, uint64_t, flags)                                                              \
 	X(2, cuMemAllocHost_v2, void **, ptr, size_t, bytes)                                       \
 	X(3, cuMemHostAlloc, void **, ptr, size_t, bytes, unsigned int, flags)                     \
 	X(1, cuMemFreeHost, void *, ptr)                                                           \

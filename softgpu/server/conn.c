@@ -27,7 +27,7 @@ static int gpu_create(struct soft_server *s, uint32_t index)
 	return 0;
 }
 
-struct soft_server *soft_server_create(int listen_fd, uint32_t gpus)
+struct soft_server *soft_server_create(int listen_fd, const struct soft_options *options)
 {
 	struct soft_server *s = calloc(1, sizeof(*s));
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -36,11 +36,15 @@ struct soft_server *soft_server_create(int listen_fd, uint32_t gpus)
 		return NULL;
 	gp_model_config_h200(&s->cfg);
 	s->listen_fd = listen_fd;
+	s->memory_bytes = options->memory_bytes ? options->memory_bytes : SOFT_VRAM_BYTES;
+	s->faults = options->faults;
+	if (options->copy_bytes_per_us)
+		s->cfg.copy_bytes_per_us = options->copy_bytes_per_us;
 	s->next_client = GP_RM_HABIT_CLIENT_BASE;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		goto err;
-	for (; s->gpus < gpus; s->gpus++)
+	for (; s->gpus < options->gpus; s->gpus++)
 		if (gpu_create(s, s->gpus))
 			goto err;
 	if (listen_fd >= 0 && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev))

@@ -52,6 +52,7 @@ static uint64_t cost_ns(struct soft_server *s, struct soft_conn *c)
 		return now_cost_ns(c);
 	case GP_SOFT_MEM_ALLOC:
 	case GP_SOFT_MEM_FREE:
+	case GP_SOFT_VIRTUAL:
 		return MEM_COST_NS;
 	case GP_SOFT_SUBMIT:
 		return clamp_cost(req->u.submit.cost_ns);
@@ -191,6 +192,75 @@ static void mem_alloc(struct soft_server *s, struct soft_conn *c)
 		close(fd);
 }
 
+static void mem_range(struct soft_server *s, struct soft_conn *c)
+{
+	const uint64_t addr = request(c)->a;
+	struct soft_region *r = soft_region_get(c->proc, addr, 1);
+	uint64_t base = 0, bytes = 0;
+	int err = r ? 0 : -EINVAL;
+
+	if (r && r->reserved)
+		err = soft_virtual_range(r, addr, &base, &bytes) ? 0 : -EINVAL;
+	else if (r) {
+		base = r->addr;
+		bytes = r->bytes;
+	}
+	soft_region_put(r);
+	soft_reply(s, c, err, base, bytes, NULL, 0, -1);
+}
+
+/* Returns a file, or -1. */
+static int virtual_file(struct soft_server *s, struct soft_conn *c)
+{
+	const int fd = soft_physical_file(c->proc, request(c)->a);
+
+	soft_reply(s, c, fd < 0 ? fd : 0, 0, 0, NULL, 0, fd);
+	return fd;
+}
+
+static int virtual_change(struct soft_server *s, struct soft_conn *c, uint64_t *value)
+{
+	const struct gp_soft_req *req = request(c);
+	struct soft_proc *p = c->proc;
+
+	switch (req->u.virt.what) {
+	case GP_SOFT_RESERVE:
+		return soft_virtual_reserve(p, req->a, req->b, value);
+	case GP_SOFT_UNRESERVE:
+		return soft_virtual_free(s, p, req->a, req->b);
+	case GP_SOFT_CREATE:
+		return soft_fault_planted(s, "create") ? -ENOMEM :
+							 soft_physical_create(s, p, req->a, value);
+	case GP_SOFT_RELEASE:
+		return soft_physical_release(s, p, req->a);
+	case GP_SOFT_MAP:
+		return soft_fault_planted(s, "map") ?
+			       -ENOMEM :
+			       soft_virtual_map(p, req->a, req->b, req->u.virt.handle);
+	case GP_SOFT_UNMAP:
+		return soft_virtual_unmap(s, p, req->a, req->b);
+	case GP_SOFT_ACCESS:
+		return soft_virtual_access(p, req->a, req->b, req->u.virt.access);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static void virtual(struct soft_server *s, struct soft_conn *c)
+{
+	uint64_t value = 0;
+	int fd, err;
+
+	if (request(c)->u.virt.what == GP_SOFT_EXPORT) {
+		fd = virtual_file(s, c);
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	err = virtual_change(s, c, &value);
+	reply(s, c, err, value);
+}
+
 static void kernel_find(struct soft_server *s, struct soft_conn *c)
 {
 	char name[GP_SOFT_NAME_MAX] = { 0 };
@@ -309,11 +379,17 @@ static void carry_out(struct soft_server *s, struct soft_conn *c)
 		reply(s, c, soft_region_bind(c->proc, req->a, req->b), 0);
 		break;
 	case GP_SOFT_MEM_FREE:
-		reply(s, c, soft_region_free(s, c->proc, req->a), 0);
+		reply(s, c, soft_region_free(s, c->proc, req->a, false), 0);
 		break;
 	case GP_SOFT_MEM_INFO:
-		soft_reply(s, c, 0, SOFT_VRAM_BYTES - s->device_bytes, SOFT_VRAM_BYTES, NULL, 0,
+		soft_reply(s, c, 0, s->memory_bytes - s->device_bytes, s->memory_bytes, NULL, 0,
 			   -1);
+		break;
+	case GP_SOFT_MEM_RANGE:
+		mem_range(s, c);
+		break;
+	case GP_SOFT_VIRTUAL:
+		virtual(s, c);
 		break;
 	case GP_SOFT_KERNEL:
 		kernel_find(s, c);

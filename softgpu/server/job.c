@@ -18,6 +18,7 @@ struct soft_job {
 	struct soft_job *next_hold; /* of the server */
 	struct soft_server *server;
 	struct soft_object *channel;
+	struct soft_proc *proc; /* NULL: a wait */
 	struct gp_soft_submit sub;
 	struct soft_launch launch;
 	const struct soft_kernel *kernel;
@@ -203,6 +204,8 @@ static int prepare_copy(struct soft_job *j, struct soft_proc *p, struct gp_model
 		j->src = soft_region_get(p, sub->src, sub->bytes);
 	if (!j->dst || (!inlined && !j->src))
 		return -EINVAL;
+	if (soft_fault_planted(j->server, "copy"))
+		return -EIO;
 	m->type = GP_METHOD_COPY;
 	m->bytes = sub->bytes;
 	return 0;
@@ -342,6 +345,7 @@ int soft_submit(struct soft_server *s, struct soft_conn *c, uint64_t *seq)
 	if (!j)
 		return -ENOMEM;
 	j->sub = *sub;
+	j->proc = c->proc;
 	memcpy(j->data, point + sub->waits, data_bytes);
 	err = prepare(j, c->proc, &m);
 	if (!err) {
@@ -395,10 +399,28 @@ static void job_write(struct soft_job *j)
 	__atomic_store_n(to, j->sub.value, __ATOMIC_RELEASE);
 }
 
+static bool usable(const struct soft_region *r, uint64_t addr, uint64_t bytes)
+{
+	return !r || !r->reserved || soft_virtual_usable(r, addr, bytes);
+}
+
+/* Mappings may have changed since it was queued. */
+static bool job_usable(const struct soft_job *j)
+{
+	const uint64_t bytes = j->sub.work == GP_SOFT_WORK_WRITE ? sizeof(uint32_t) : j->sub.bytes;
+	const struct soft_launch *l = &j->launch;
+
+	for (uint32_t i = 0; i < SOFT_KERNEL_REGIONS; i++)
+		if (!usable(l->region[i], l->addr[i], l->bytes[i]))
+			return false;
+	return usable(j->dst, j->sub.dst, bytes) && usable(j->src, j->sub.src, bytes) &&
+	       usable(j->stamp, j->sub.stamp, sizeof(struct gp_soft_stamp));
+}
+
 static void job_blocks(struct soft_job *j, const struct gp_model_event *ev)
 {
-	if (j->fault)
-		j->launch.proc->error = 1;
+	if (j->fault || !job_usable(j))
+		j->proc->error = 1;
 	else if (j->kernel && j->kernel->hold)
 		hold_end(j, ev->time_ns);
 	else if (j->kernel)
@@ -411,9 +433,13 @@ static void job_blocks(struct soft_job *j, const struct gp_model_event *ev)
 
 static void job_done(struct soft_job *j, const struct gp_model_event *ev)
 {
-	if (j->sub.work == GP_SOFT_WORK_WRITE)
-		job_write(j);
-	job_stamp(j, ev->time_ns);
+	if (j->proc && !job_usable(j)) {
+		j->proc->error = 1;
+	} else {
+		if (j->sub.work == GP_SOFT_WORK_WRITE)
+			job_write(j);
+		job_stamp(j, ev->time_ns);
+	}
 	j->channel->done_seq = ev->seq;
 	job_unlink(j);
 }

@@ -39,6 +39,8 @@ static int take(struct soft_launch *l, uint32_t i, uint64_t addr, uint64_t bytes
 		return -EFAULT;
 	l->region[i] = r;
 	l->ptr[i] = r->map + (addr - r->addr);
+	l->addr[i] = addr;
+	l->bytes[i] = bytes;
 	return 0;
 }
 

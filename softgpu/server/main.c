@@ -20,6 +20,10 @@
 #include "softgpu/softgpu.h"
 
 #define LOG_ENV "GPREEMPT_SOFTGPU_LOG"
+#define FAULTS_ENV "GPREEMPT_SOFTGPU_FAULTS"
+#define LINK_ENV "GPREEMPT_SOFTGPU_LINK"     /* MB/s */
+#define MEMORY_ENV "GPREEMPT_SOFTGPU_MEMORY" /* MiB */
+#define NUMBER_MAX 1000000u
 
 static int fail(const char *what, const char *object)
 {
@@ -106,9 +110,29 @@ static uint32_t gpus_wanted(void)
 		       0;
 }
 
-static int serve(int fd, const char *path, uint32_t gpus)
+/* A number from the environment, in units of @unit; 0: not set. False: its value is invalid. */
+static bool number_wanted(const char *name, uint64_t unit, uint64_t *value)
 {
-	struct soft_server *s = soft_server_create(fd, gpus);
+	const char *text = getenv(name);
+	char *end;
+	unsigned long long n;
+
+	*value = 0;
+	if (!text || !*text)
+		return true;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	*value = n * unit;
+	if (text[0] >= '1' && text[0] <= '9' && !*end && !errno && n <= NUMBER_MAX)
+		return true;
+	fprintf(stderr, "gpreempt-softgpud: %s=%s: not a number from 1 to %u\n", name, text,
+		NUMBER_MAX);
+	return false;
+}
+
+static int serve(int fd, const char *path, const struct soft_options *options)
+{
+	struct soft_server *s = soft_server_create(fd, options);
 
 	if (!s)
 		return 1;
@@ -123,7 +147,7 @@ static int serve(int fd, const char *path, uint32_t gpus)
 int main(int argc, char **argv)
 {
 	const char *path = argv[argc - 1];
-	const uint32_t gpus = gpus_wanted();
+	struct soft_options options = { .gpus = gpus_wanted(), .faults = getenv(FAULTS_ENV) };
 	pid_t pid;
 	int fd;
 
@@ -135,13 +159,16 @@ int main(int argc, char **argv)
 		errno = EINVAL;
 		return fail("cannot listen at relative path", path);
 	}
-	if (!gpus) {
+	if (!options.gpus) {
 		fprintf(stderr,
 			"gpreempt-softgpud: " GP_SOFT_ENV_GPUS
 			"=%s: wrong number of GPUs; write 1 to %u\n",
 			getenv(GP_SOFT_ENV_GPUS), GP_SOFT_GPUS_MAX);
 		return 1;
 	}
+	if (!number_wanted(MEMORY_ENV, 1u << 20, &options.memory_bytes) ||
+	    !number_wanted(LINK_ENV, 1, &options.copy_bytes_per_us))
+		return 1;
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
 	fd = listen_at(path);
@@ -153,5 +180,5 @@ int main(int argc, char **argv)
 	if (pid)
 		return 0;
 	detach();
-	return serve(fd, path, gpus);
+	return serve(fd, path, &options);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,9 +38,33 @@ int soft_memory_file(const char *name, uint64_t bytes, void **map)
 	return fd;
 }
 
+/* Words of a small file. Read each time, so that a test can change it. */
+bool soft_fault_planted(const struct soft_server *s, const char *op)
+{
+	char text[128] = { 0 };
+	int fd = s->faults ? open(s->faults, O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	return n > 0 && strstr(text, op);
+}
+
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
 	return (bytes + unit - 1) / unit * unit;
+}
+
+uint64_t soft_region_place(struct soft_proc *p, uint64_t bytes, uint64_t align)
+{
+	uint64_t addr;
+
+	p->next_addr = round_up(p->next_addr, align > ALIGN_BYTES ? align : ALIGN_BYTES);
+	addr = DEVICE_BASE + p->next_addr;
+	p->next_addr += round_up(bytes, ALIGN_BYTES) + ALIGN_BYTES;
+	return addr;
 }
 
 int soft_region_create(struct soft_server *s, struct soft_proc *p, uint64_t bytes, bool host,
@@ -49,11 +74,11 @@ int soft_region_create(struct soft_server *s, struct soft_proc *p, uint64_t byte
 	void *map;
 	int err;
 
-	if (!bytes || bytes > SOFT_VRAM_BYTES)
+	if (!bytes || bytes > (host ? SOFT_HOST_MAX : s->memory_bytes))
 		return -ENOMEM;
 	if (p->region_count == SOFT_REGIONS_MAX)
 		return -ENOMEM;
-	if (!host && s->device_bytes + bytes > SOFT_VRAM_BYTES)
+	if (!host && s->device_bytes + bytes > s->memory_bytes)
 		return -ENOMEM;
 	r = calloc(1, sizeof(*r));
 	if (!r)
@@ -72,8 +97,7 @@ int soft_region_create(struct soft_server *s, struct soft_proc *p, uint64_t byte
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (map == MAP_FAILED)
 			goto err_free;
-		r->addr = DEVICE_BASE + p->next_addr;
-		p->next_addr += round_up(r->bytes, ALIGN_BYTES) + ALIGN_BYTES;
+		r->addr = soft_region_place(p, r->bytes, 0);
 		p->device_bytes += r->bytes;
 		s->device_bytes += r->bytes;
 	}
@@ -119,19 +143,19 @@ static void region_unlink(struct soft_server *s, struct soft_proc *p, struct sof
 
 	*link = r->next;
 	p->region_count--;
-	if (!r->host) {
+	if (!r->host && !r->reserved) {
 		p->device_bytes -= r->bytes;
 		s->device_bytes -= r->bytes;
 	}
 	soft_region_put(r);
 }
 
-int soft_region_free(struct soft_server *s, struct soft_proc *p, uint64_t addr)
+int soft_region_free(struct soft_server *s, struct soft_proc *p, uint64_t addr, bool reserved)
 {
 	struct soft_region **link;
 
 	for (link = &p->regions; *link; link = &(*link)->next) {
-		if ((*link)->addr != addr)
+		if ((*link)->addr != addr || (*link)->reserved != reserved)
 			continue;
 		region_unlink(s, p, link);
 		return 0;
@@ -141,6 +165,7 @@ int soft_region_free(struct soft_server *s, struct soft_proc *p, uint64_t addr)
 
 void soft_regions_drop(struct soft_server *s, struct soft_proc *p)
 {
+	soft_virtual_drop(s, p);
 	while (p->regions)
 		region_unlink(s, p, &p->regions);
 }

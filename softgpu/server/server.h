@@ -3,9 +3,9 @@
  * server.h - the software GPU's server: one thread, one loop.
  *
  * clock.c: the lockstep clock and the states of connections. conn.c: sockets and processes.
- * handle.c: one message. memory.c: addresses. job.c: work in the model's channels. rm.c,
- * rm_log.c: objects and controls, as in the resource manager. kernels.c: computations of
- * kernels.
+ * handle.c: one message. memory.c: addresses. virtual.c: mappings. job.c: work in the model's
+ * channels. rm.c, rm_log.c: objects and controls, as in the resource manager. kernels.c:
+ * computations of kernels.
  */
 #ifndef GP_SOFT_SERVER_H
 #define GP_SOFT_SERVER_H
@@ -20,11 +20,13 @@
 #include "softgpu/proto.h"
 
 #define SOFT_CONNS_MAX 1024u
-#define SOFT_OBJECTS_MAX 4096u	/* per client of RM */
-#define SOFT_REGIONS_MAX 16384u /* per process */
-#define SOFT_CLIENTS_MAX 64u	/* per process */
-#define SOFT_FILES_MAX 256u	/* per process */
-#define SOFT_VRAM_BYTES (16ull << 30)
+#define SOFT_OBJECTS_MAX 4096u	      /* per client of RM */
+#define SOFT_REGIONS_MAX 16384u	      /* per process */
+#define SOFT_CLIENTS_MAX 64u	      /* per process */
+#define SOFT_FILES_MAX 256u	      /* per process */
+#define SOFT_VRAM_BYTES (16ull << 30) /* default */
+#define SOFT_PAGE_BYTES (2ull << 20)
+#define SOFT_HOST_MAX (16ull << 30) /* one piece of host memory */
 #define SOFT_NEVER UINT64_MAX
 
 struct soft_server;
@@ -40,6 +42,9 @@ struct soft_gpu {
 
 /* ---- memory.c ---------------------------------------------------------- */
 
+struct soft_handle;
+struct soft_mapping;
+
 /* A piece of memory; freed with its last reference. */
 struct soft_region {
 	struct soft_region *next;
@@ -49,6 +54,8 @@ struct soft_region {
 	unsigned char *map;
 	uint32_t refs;
 	bool host;
+	bool reserved; /* addresses only: see virtual.c */
+	struct soft_mapping *mappings;
 };
 
 /* ---- conn.c ------------------------------------------------------------ */
@@ -60,7 +67,9 @@ struct soft_proc {
 	int pidfd;
 	uint32_t conns;
 	uint32_t region_count, file_count, client_count;
+	uint32_t mapping_count; /* and handles */
 	struct soft_region *regions;
+	struct soft_handle *handles;
 	uint64_t next_addr;
 	uint64_t device_bytes;
 	uint32_t error; /* a kernel of it used an invalid address */
@@ -162,7 +171,8 @@ struct soft_server {
 	uint64_t order;
 	uint64_t next_token;
 	uint32_t next_client;
-	uint64_t device_bytes;
+	uint64_t device_bytes, memory_bytes; /* in use; in all */
+	const char *faults;		     /* path of the file of planted faults; NULL: none */
 	uint64_t cookies;
 	uint64_t look_ns; /* wait for a call before asking the kernel */
 	bool fuzzing;	  /* no /proc, no sockets behind fds */
@@ -178,9 +188,15 @@ void soft_park_thread(struct soft_server *s, struct soft_proc *p, pid_t tid);
 bool soft_advance(struct soft_server *s);
 struct soft_conn *soft_ready(struct soft_server *s);
 
+struct soft_options {
+	uint32_t gpus;		    /* 1 to GP_SOFT_GPUS_MAX */
+	uint64_t memory_bytes;	    /* 0: SOFT_VRAM_BYTES */
+	uint64_t copy_bytes_per_us; /* 0: the card's */
+	const char *faults;	    /* path of the file of planted faults, or NULL */
+};
+
 /* conn.c */
-/** @gpus: 1 to GP_SOFT_GPUS_MAX. */
-struct soft_server *soft_server_create(int listen_fd, uint32_t gpus);
+struct soft_server *soft_server_create(int listen_fd, const struct soft_options *options);
 void soft_server_destroy(struct soft_server *s);
 void soft_accept(struct soft_server *s);
 struct soft_conn *soft_conn_create(struct soft_server *s, int fd, pid_t pid, uid_t uid);
@@ -203,11 +219,33 @@ int soft_memory_file(const char *name, uint64_t bytes, void **map);
 int soft_region_create(struct soft_server *s, struct soft_proc *p, uint64_t bytes, bool host,
 		       struct soft_region **region, int *fd);
 int soft_region_bind(struct soft_proc *p, uint64_t token, uint64_t addr);
-int soft_region_free(struct soft_server *s, struct soft_proc *p, uint64_t addr);
+/** @reserved: a reservation without mappings; else a piece of memory. */
+int soft_region_free(struct soft_server *s, struct soft_proc *p, uint64_t addr, bool reserved);
 void soft_region_put(struct soft_region *r);
 void soft_regions_drop(struct soft_server *s, struct soft_proc *p);
+/** New addresses of @p. */
+uint64_t soft_region_place(struct soft_proc *p, uint64_t bytes, uint64_t align);
+/** Does the file of planted faults name @op? */
+bool soft_fault_planted(const struct soft_server *s, const char *op);
 /** The region that contains [addr, addr + bytes), referenced; or NULL. */
 struct soft_region *soft_region_get(struct soft_proc *p, uint64_t addr, uint64_t bytes);
+
+/* virtual.c: each returns 0 or -errno */
+int soft_physical_create(struct soft_server *s, struct soft_proc *p, uint64_t bytes, uint64_t *id);
+int soft_physical_release(struct soft_server *s, struct soft_proc *p, uint64_t id);
+/** A file of it, the caller's; or -errno. */
+int soft_physical_file(struct soft_proc *p, uint64_t id);
+int soft_virtual_reserve(struct soft_proc *p, uint64_t bytes, uint64_t align, uint64_t *addr);
+int soft_virtual_free(struct soft_server *s, struct soft_proc *p, uint64_t addr, uint64_t bytes);
+int soft_virtual_map(struct soft_proc *p, uint64_t addr, uint64_t bytes, uint64_t id);
+int soft_virtual_unmap(struct soft_server *s, struct soft_proc *p, uint64_t addr, uint64_t bytes);
+int soft_virtual_access(struct soft_proc *p, uint64_t addr, uint64_t bytes, uint32_t access);
+/** May work read and write all of it? */
+bool soft_virtual_usable(const struct soft_region *r, uint64_t addr, uint64_t bytes);
+/** The mapping with @addr; false: none. */
+bool soft_virtual_range(const struct soft_region *r, uint64_t addr, uint64_t *base,
+			uint64_t *bytes);
+void soft_virtual_drop(struct soft_server *s, struct soft_proc *p);
 
 /* job.c */
 int soft_submit(struct soft_server *s, struct soft_conn *c, uint64_t *seq);
@@ -248,6 +286,7 @@ struct soft_launch {
 	uint32_t args_bytes;
 	struct soft_region *region[SOFT_KERNEL_REGIONS];
 	void *ptr[SOFT_KERNEL_REGIONS];
+	uint64_t addr[SOFT_KERNEL_REGIONS], bytes[SOFT_KERNEL_REGIONS];
 	uint64_t first_done; /* blocks done, for kernels that compute at the end */
 };
 

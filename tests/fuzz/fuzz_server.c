@@ -146,7 +146,7 @@ static void make_objects(struct rig *rig)
 static void rig_init(struct rig *rig)
 {
 	memset(rig, 0, sizeof(*rig));
-	rig->s = soft_server_create(-1, 2);
+	rig->s = soft_server_create(-1, &(struct soft_options){ .gpus = 2 });
 	FUZZ_CHECK(rig->s);
 	rig->s->fuzzing = true;
 	for (uint32_t i = 0; i < CONNS; i++) {

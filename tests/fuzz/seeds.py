@@ -241,7 +241,8 @@ def ring():
 CLIENT, DEVICE, SUBDEVICE, GROUP, CHANNEL = 1, 2, 3, 4, 5
 MEMORY = 0x0a0000000000
 (HELLO, NOW, SLEEP, RM_OPEN, RM_IOCTL, MEM_ALLOC, MEM_BIND, MEM_FREE, MEM_INFO,
- KERNEL, SUBMIT, WAIT, QUERY, TIMER_ARM, TIMER_ACK, TIMER_DONE) = range(1, 17)
+ KERNEL, SUBMIT, WAIT, QUERY, TIMER_ARM, TIMER_ACK, TIMER_DONE, VIRTUAL,
+ MEM_RANGE) = range(1, 19)
 
 
 def say(op, a=0, b=0, u=b"", data=b"", conn=0, file=0, nr=0, words=0):
@@ -286,6 +287,10 @@ def hold(index, word=MEMORY, stamp=MEMORY + 64, limit_ns=10**6):
     return submit(1, data=args, kernel=6, args=len(args))
 
 
+def virtual(what, a=0, b=0, access=0, handle=0):
+    return say(VIRTUAL, a=a, b=b, u=struct.pack("<IIQ", what, access, handle))
+
+
 def wait(seq, conn=0, op=WAIT):
     return say(op, conn=conn, u=struct.pack("<IIQ", 1, 0, 0), data=point(seq))
 
@@ -300,6 +305,15 @@ def server():
         say(MEM_BIND, a=2, b=0x700000000000) + say(MEM_ALLOC, a=2**40) +
         say(MEM_FREE, a=MEMORY) + say(MEM_FREE, a=1) +
         say(MEM_BIND, a=2, b=2**64 - 1))
+    page = 2 << 20
+    at = MEMORY + 2 * page          # behind the memory that exists already
+    put("server", "virtual", virtual(1, a=2 * page) + virtual(3, a=page) +
+        virtual(6, at, page, handle=2) + virtual(8, at, page, access=3) +
+        launch(1, struct.pack("<QQII", at, 0, 3, 1)) + virtual(5, 2) + say(MEM_RANGE, a=at + 5) +
+        virtual(7, at, page) + virtual(4, 2) + virtual(2, at, 2 * page))
+    put("server", "virtual-wrong", virtual(1, a=2**63) + virtual(1, a=page, b=3) +
+        virtual(3, a=2**62) + virtual(6, at, 2**64 - page, handle=2) + virtual(9) +
+        virtual(8, at, page, access=2) + virtual(2, 2**64 - 1, 2**64 - 1))
     put("server", "set", submit(3, value=7, width=4, dst=MEMORY, count=4096) +
         submit(4, stamp=MEMORY) + wait(2) + wait(2, op=QUERY))
     put("server", "set-odd", submit(3, value=7, width=4, dst=MEMORY + 1, count=5) +
