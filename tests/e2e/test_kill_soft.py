@@ -23,7 +23,7 @@ class Kills(unittest.TestCase):
                 [sys.executable, os.path.join(TOP, "tests/gpu/suite.py"), "kill",
                  "--soft", "--build", BUILD, "--out", out, f"--kills={KILLS}",
                  f"--seed={SEED}"], text=True, capture_output=True,
-                timeout=max(300, KILLS * 5))
+                timeout=max(600, KILLS * 8))
         print(done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout.count("slowest"), 4)
