@@ -111,6 +111,36 @@ class Spec(Rig):
         del self.env["GPREEMPT_DAEMON"]
 
 
+class Rootless(test_daemon_soft.Daemon):
+    """In an ordinary user's container, root of the machine has no number."""
+
+    def test_by_environment(self):
+        if os.geteuid():
+            self.skipTest("root's daemon needs root here")
+        os.chmod(self.dir, 0o711)
+        gpu = os.path.join(self.dir, "gpu")
+        os.mkdir(gpu)
+        os.chmod(gpu, 0o777)
+        self.env["GPREEMPT_SOFTGPU"] = os.path.join(gpu, "soft.sock")
+        self.start_daemon("default_max_class: be:100\n")
+        for name in ("soft.sock", "slot"):
+            os.chmod(os.path.join(gpu, name), 0o777)
+        preload = f"{BUILD}/lib/libgpreempt-preload.so"
+        env = {**self.env, "GPREEMPT_CLASS": "be:50", "LD_LIBRARY_PATH": FACE,
+               "LD_PRELOAD": preload, "CUDA_INJECTION64_PATH": preload,
+               "GPREEMPT_DAEMON": f"{self.run_dir}/socket/gpreemptd.sock"}
+        proc = subprocess.Popen(
+            ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "unshare", "--user",
+             "--map-root-user", "--net", "--pid", "--fork", "--kill-child",
+             f"{BUILD}/bench/be", "--iters=100000"], env=env, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
+        self.programs.append(proc)
+        self.assertIn("ready pid=1 ", proc.stdout.readline())
+        self.eventually("a tenant", lambda: [
+            (row["class"], row["weight"], row["uid"]) for row in self.listed()["processes"]
+            if row["daemon"]] == [("be", 50, 1000)])
+
+
 class Podman(test_daemon_soft.Daemon):
     """Containers with networks and PIDs of their own. They share a software GPU, which comes to
     them by a device as well, because a real GPU does."""

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -342,6 +343,56 @@ static bool be_root(void)
 	       put("/proc/self/uid_map", uids) && put("/proc/self/gid_map", gids);
 }
 
+static mode_t folder_mode;
+static uid_t folder_user;
+
+/* A rootless container: root of the machine is in no user's range. */
+static int of_unknown_root(const struct place *p)
+{
+	int fd;
+
+	if (geteuid())
+		return SKIPPED;
+	fd = gp_wire_daemon_listen(p->path);
+	NEED(fd >= 0);
+	NEED(!chown(p->dir, folder_user, 0) && !chmod(p->dir, folder_mode));
+	NEED(!setresgid(1000, 1000, 1000) && !setresuid(1000, 1000, 1000));
+	/* For its files in /proc. */
+	NEED(!prctl(PR_SET_DUMPABLE, 1));
+	NEED(gp_wire_daemon_connect() >= 0);
+	if (!be_root())
+		return SKIPPED;
+	fd = gp_wire_daemon_connect();
+	return fd >= 0 ? 0 : -fd;
+}
+
+static void rootless(void **state)
+{
+	folder_user = 0;
+	folder_mode = 0755;
+	in_child(of_unknown_root, *state);
+}
+
+/* Its own user, or each user, could have made that socket. */
+static int of_unsafe_folder(const struct place *p)
+{
+	int result = of_unknown_root(p);
+
+	NEED(result == SKIPPED || result == EPERM);
+	return result == EPERM ? 0 : SKIPPED;
+}
+
+static void rootless_in_unsafe_folders(void **state)
+{
+	folder_user = 0;
+	folder_mode = 0777;
+	in_child(of_unsafe_folder, *state);
+	unlink(((struct place *)*state)->path);
+	folder_user = 1000;
+	folder_mode = 0755;
+	in_child(of_unsafe_folder, *state);
+}
+
 /* Mount a private /run. */
 static bool own_run(void)
 {
@@ -480,6 +531,8 @@ int main(void)
 		TEST(many_clients),
 		TEST(impostors),
 		TEST(roots),
+		TEST(rootless),
+		TEST(rootless_in_unsafe_folders),
 		TEST(order),
 		TEST(user_dir),
 		TEST(check_dir),
