@@ -3,22 +3,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "client/engine.h"
 #include "gpreempt/gpreempt.h"
+#include "runtime/log.h"
 
 static void read_comm(char *comm, size_t len)
 {
+	static atomic_int said;
 	int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
-	ssize_t n = 0;
+	ssize_t n = fd < 0 ? -1 : read(fd, comm, len - 1);
 
-	if (fd >= 0) {
-		n = read(fd, comm, len - 1);
+	if (n < 0)
+		gp_log_once(&said, GP_LOG_WARN,
+			    "cannot read /proc/self/comm: %s; gpreempt ls shows no name",
+			    strerror(errno));
+	if (fd >= 0)
 		close(fd);
-	}
 	comm[n > 0 ? n : 0] = 0;
 	comm[strcspn(comm, "\n")] = 0;
 }
