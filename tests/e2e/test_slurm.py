@@ -14,16 +14,18 @@ from rig import BUILD, FACE, PATIENCE_S  # noqa: E402
 import test_daemon_soft  # noqa: E402
 
 PLUGIN = os.path.join(BUILD, "slurm/gpreempt.so")
+# Its cgroups must not be those of another run.
+NODE = f"node{os.getpid()}"
 PROGRAMS = ("slurmctld", "slurmd", "munged", "srun", "sbatch", "ip")
 # Slurm asks the resolver, which answers only if the network has an interface beside lo.
 NETWORK = """
 ip link set lo up && ip link add gp0 type bridge && ip addr add 10.91.0.1/24 dev gp0 &&
-ip link set gp0 up && hostname node0 && echo '10.91.0.1 node0' >"$1" &&
-mount --bind "$1" /etc/hosts && echo ready && exec sleep infinity
+ip link set gp0 up && hostname "$1" && echo "10.91.0.1 $1" >"$2" &&
+mount --bind "$2" /etc/hosts && echo ready && exec sleep infinity
 """
 CONFIG = """
 ClusterName=test
-SlurmctldHost=node0(10.91.0.1)
+SlurmctldHost={node}(10.91.0.1)
 SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket={dir}/munge.sock
@@ -49,8 +51,9 @@ MpiDefault=none
 ReturnToService=2
 MailProg=/bin/true
 KillWait=1
-NodeName=node0 NodeAddr=10.91.0.1 CPUs=8 State=UNKNOWN
-PartitionName=all Nodes=node0 Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
+SchedulerParameters=batch_sched_delay=0,sched_interval=1
+NodeName={node} NodeAddr=10.91.0.1 CPUs=8 State=UNKNOWN
+PartitionName=all Nodes={node} Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 """
 
 
@@ -76,7 +79,7 @@ class Cluster(test_daemon_soft.Daemon):
         for name in ("state", "spool"):
             os.makedirs(os.path.join(self.cluster, name))
         os.chmod(self.dir, 0o755)
-        self.put("slurm.conf", CONFIG.format(dir=self.cluster, track=self.track))
+        self.put("slurm.conf", CONFIG.format(dir=self.cluster, node=NODE, track=self.track))
         self.put("cgroup.conf", CGROUPS)
         self.put("plugstack.conf", f"required {PLUGIN} libdir={BUILD}/lib\n")
         self.put("key", os.urandom(1024))
@@ -94,7 +97,7 @@ class Cluster(test_daemon_soft.Daemon):
     def make_network(self):
         self.network = subprocess.Popen(
             ["unshare", "--net", "--uts", "--mount", "--propagation", "private", "sh", "-c",
-             NETWORK, "sh", os.path.join(self.cluster, "hosts")], text=True,
+             NETWORK, "sh", NODE, os.path.join(self.cluster, "hosts")], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(self.network.stderr.close)
         self.addCleanup(self.network.stdout.close)
@@ -210,7 +213,7 @@ class Jobs(Cluster):
         super().setUp()
 
     def remove_cgroups(self):
-        for folder, _, _ in os.walk(f"{FREEZER}/slurm_node0", topdown=False):
+        for folder, _, _ in os.walk(f"{FREEZER}/slurm_{NODE}", topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
 
