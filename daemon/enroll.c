@@ -268,6 +268,7 @@ static int join(struct gp_scan *s, struct gp_subject *who, const struct gp_class
 
 	gp_supervise_begin(s->daemon->setup->keep);
 	err = gp_dtenant_join(s->dev, &how, tenant);
+	gp_log_shortage(err, "cannot manage a process");
 	*who = how.who;
 	s->list = how.list;
 	if (!err)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/device/account.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "daemon/loop/log.h"
 
 static bool same(const struct gp_account_names *a, const struct gp_account_names *b)
 {
@@ -23,8 +26,10 @@ static struct gp_account *add(struct gp_accounts *all, const struct gp_account_n
 {
 	struct gp_account *a = calloc(1, sizeof(*a));
 
-	if (!a)
+	if (!a) {
+		gp_log_shortage(-ENOMEM, "cannot count the usage of a pod, container or job");
 		return NULL;
+	}
 	a->names = *names;
 	a->next = all->first;
 	all->first = a;

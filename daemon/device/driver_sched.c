@@ -10,6 +10,7 @@
 
 #include "daemon/device/device_internal.h"
 #include "daemon/device/tenant.h"
+#include "daemon/loop/log.h"
 #include "runtime/log.h"
 
 struct class_call {
@@ -46,8 +47,10 @@ void gp_ddev_report_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_
 	if (!(dev->caps.caps & GP_CAP_CLASS))
 		return;
 	t = calloc(1, sizeof(*t));
-	if (!t)
+	if (!t) {
+		gp_log_shortage(-ENOMEM, "cannot pass a class to the driver");
 		return;
+	}
 	t->pid = pid;
 	t->cls = *cls;
 	t->err = -ECANCELED;
@@ -102,8 +105,10 @@ void gp_ddev_read_usage(struct gp_ddev *dev)
 		if (!tenant)
 			continue;
 		c = calloc(1, sizeof(*c));
-		if (!c)
+		if (!c) {
+			gp_log_shortage(-ENOMEM, "cannot read usage; trying again in a second");
 			return;
+		}
 		c->first = tenant->used_ns == GP_WIRE_UNKNOWN;
 		c->err = -ECANCELED;
 		gp_group_job_post(&c->base, dev, g, count, was_counted);

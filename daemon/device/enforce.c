@@ -11,6 +11,7 @@
 
 #include "daemon/device/device_internal.h"
 #include "daemon/device/tenant.h"
+#include "daemon/loop/log.h"
 #include "runtime/log.h"
 
 struct check {
@@ -70,8 +71,10 @@ void gp_ddev_enforce(struct gp_ddev *dev)
 		if (!tenant || !g->slice_us || g->jobs)
 			continue;
 		c = calloc(1, sizeof(*c));
-		if (!c)
+		if (!c) {
+			gp_log_shortage(-ENOMEM, "cannot check slices; trying again in a second");
 			return;
+		}
 		c->decided_us = g->slice_us;
 		c->mode = !g->copies && gp_dtenant_is_be(tenant) &&
 			  dev->caps.caps & GP_CAP_PREEMPT_MODE;

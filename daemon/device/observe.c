@@ -20,6 +20,7 @@
 
 #include "daemon/device/device_internal.h"
 #include "daemon/device/tenant.h"
+#include "daemon/loop/log.h"
 #include "daemon/loop/times.h"
 
 #define PUT_OFF_NS 200000u
@@ -314,8 +315,10 @@ void gp_ddev_observe(struct gp_ddev *dev)
 	dev->look_at_ns = 0;
 	if (dev->looking)
 		return;
-	if (dev->tenants && needs_log(dev, now_ns))
+	if (dev->tenants && needs_log(dev, now_ns)) {
 		look = malloc(sizeof(*look));
+		gp_log_shortage(look ? 0 : -ENOMEM, "cannot read the device's log");
+	}
 	if (!look) {
 		gp_ddev_observe_pages(dev);
 		return;

@@ -549,30 +549,20 @@ static void ended(struct gp_source *source, uint32_t events)
 	gp_dtenant_leave(t, true);
 }
 
-static int watch_end(struct gp_dtenant *t)
-{
-	int err;
-
-	t->ended.fd = (int)syscall(SYS_pidfd_open, t->who.pid, 0u);
-	err = t->ended.fd < 0 ? -errno : gp_loop_add(t->dev->loop, &t->ended, EPOLLIN);
-	gp_log_shortage(err, "cannot watch a tenant's process");
-	return err;
-}
-
 /* The process that was read, and not one that has its number by now. */
 static int watch_process(struct gp_dtenant *t)
 {
 	uint64_t start;
 	int err;
 
-	t->ended.ready = ended;
-	err = watch_end(t);
-	if (err)
-		return err;
+	t->ended.fd = (int)syscall(SYS_pidfd_open, t->who.pid, 0u);
+	if (t->ended.fd < 0)
+		return -errno;
 	err = gp_proc_start(t->who.pid, &start);
 	if (!err && start != t->who.start_ticks)
 		err = -ESRCH;
-	return err;
+	t->ended.ready = ended;
+	return err ? err : gp_loop_add(t->dev->loop, &t->ended, EPOLLIN);
 }
 
 static int journal_put(struct gp_dtenant *t)
