@@ -16,6 +16,7 @@ struct run {
 	bool no_predict;
 	bool no_preload;
 	bool no_daemon;
+	bool memory;
 };
 
 static const struct argp_option options[] = {
@@ -36,6 +37,11 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "no-daemon", 'D', NULL, 0,
 	  "do not start a gpreemptd of this user's for several best-effort processes", 0 },
+	{ "mem", 'm', NULL, 0,
+	  "be: when a latency-critical allocation does not fit, stop CMD, keep its device memory "
+	  "on "
+	  "the host, and continue CMD when there is room; without gpreemptd",
+	  0 },
 	{ 0 },
 };
 
@@ -53,12 +59,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'L':
 		r->no_preload = true;
 		return 0;
+	case 'm':
+		r->memory = true;
+		return 0;
 	case 'D':
 		r->no_daemon = true;
 		return 0;
 	default:
 		return gp_args_cmd("run", &r->cmd, key, arg, state);
 	}
+}
+
+/* gpreemptd would resume at its turn a process whose memory is out. */
+static int set_memory(void)
+{
+	return setenv("GPREEMPT_MEMORY", "1", 1) || setenv("GPREEMPT_DAEMON", "none", 1) ||
+	       setenv("GPREEMPT_START_DAEMON", "0", 1);
 }
 
 int gp_verb_run(int argc, char **argv)
@@ -86,7 +102,9 @@ int gp_verb_run(int argc, char **argv)
 			       r.cmd.class_text);
 	if (r.auto_hold && strncmp(r.cmd.class_text, "lc", 2))
 		return gp_fail("run: --auto-hold needs --class=lc; best-effort never holds");
-	if ((r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
+	if (r.memory && strncmp(r.cmd.class_text, "be", 2))
+		return gp_fail("run: --mem needs --class=be; latency-critical memory stays");
+	if ((r.memory && set_memory()) || (r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
 	    (r.no_preload && setenv("GPREEMPT_PRELOAD", "0", 1)) ||
 	    (r.no_daemon && setenv("GPREEMPT_START_DAEMON", "0", 1)) ||
 	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))

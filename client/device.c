@@ -216,7 +216,7 @@ static int group_enter(struct gp_client_device *dev, struct gp_group *group)
 			atomic_fetch_add(&dev->groups, 1);
 	}
 	/* A group that appears while the others are suspended. */
-	if (!err && dev->yielded)
+	if (!err && (dev->yielded || dev->stopped))
 		(void)dev->ops.suspend(&group, 1);
 	gp_runtime_unlock(dev->rt);
 	return err;
@@ -322,7 +322,7 @@ static int groups_on(struct gp_client_device *dev)
 	int err, result = 0;
 
 	gp_runtime_lock(dev->rt);
-	while (off && !dev->yielded && (g = gp_runtime_next(dev->rt, dev, g))) {
+	while (off && !dev->yielded && !dev->stopped && (g = gp_runtime_next(dev->rt, dev, g))) {
 		err = dev->ops.resume(&g->hal, 1);
 		result = err && err != -ESRCH ? err : result;
 	}

@@ -27,6 +27,7 @@
 #include <stdbool.h>
 
 #include "client/daemon.h"
+#include "client/memory.h"
 #include "client/status_page.h"
 #include "gpreempt/hal.h"
 #include "runtime/class.h"
@@ -111,6 +112,7 @@ struct gp_client_device {
 	/* Written under gp_runtime_lock(). */
 	atomic_uint groups; /* number of groups; read without a lock */
 	bool yielded;	    /* groups are suspended for others (yield.h) */
+	bool stopped;	    /* and while memory is off the device (memory.h) */
 	int64_t yield_ns;   /* time left for other users' requests, at yield_at_ns */
 	uint64_t yield_at_ns;
 
@@ -158,6 +160,11 @@ struct gp_engine_hooks {
 	bool tracks;
 	/** Predict an LC process's period, and hold for it (predict.h). */
 	bool predict;
+	/**
+	 * What of this process's memory on the device @uuid can leave? @leave: and let it
+	 * leave soon. Never waits. NULL: none can.
+	 */
+	void (*memory)(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat);
 	/** Hold automatically for work of an LC context, until it is idle. */
 	bool auto_hold;
 };

@@ -86,7 +86,8 @@ static int set_class(const struct gp_wire_set_class *msg, struct gp_tenant_socke
 
 static int act(const union gp_wire_msg *msg, bool may_change, struct gp_tenant_socket_wait *wait)
 {
-	if (msg->head.type != GP_WIRE_SET_CLASS && msg->head.type != GP_WIRE_HINT)
+	if (msg->head.type != GP_WIRE_SET_CLASS && msg->head.type != GP_WIRE_HINT &&
+	    msg->head.type != GP_WIRE_MEMORY)
 		return -EPROTO;
 	if (!may_change)
 		return -EPERM;
@@ -110,6 +111,10 @@ void gp_tenant_socket_handle(const void *bytes, size_t len, bool may_change,
 	}
 	if (!result && is_query(&msg)) {
 		result = answer_query(&msg, reply);
+		if (!result)
+			return;
+	} else if (!result && msg.head.type == GP_WIRE_MEMORY && may_change) {
+		result = gp_memory_serve(&msg.memory, reply);
 		if (!result)
 			return;
 	} else if (!result) {

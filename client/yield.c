@@ -312,7 +312,9 @@ static int follow(struct gp_client_device *dev)
 	if (off != dev->yielded) {
 		while ((g = gp_runtime_next(dev->rt, dev, g)))
 			group[n++] = g->hal;
-		err = off ? dev->ops.suspend(group, n) : dev->ops.resume(group, n);
+		err = dev->stopped ? 0 :
+		      off	   ? dev->ops.suspend(group, n) :
+				     dev->ops.resume(group, n);
 		dev->yielded = off == !err;
 	}
 	gp_runtime_unlock(dev->rt);

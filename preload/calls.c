@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "preload/got.h"
+#include "preload/memory.h"
 #include "preload/watch.h"
 
 #define CU_GET_PROC_ADDRESS_PER_THREAD 2u
@@ -39,28 +40,106 @@ static const struct gp_stub *_Atomic the_stub;
 #define WORD_CONTEXT(...) NULL
 #define WORD_UNLOAD(...) NULL
 #define WORD_DESTROY(...) FIRST(__VA_ARGS__, )
+#define WORD_COPY_SYNC(...) NULL
+#define WORD_ROOM(...) NULL
+#define WORD_USE(...) NULL
 
 #define DRIVER(symbol, count, ...)                                                             \
 	((int (*)(GP_TYPES_##count(__VA_ARGS__)))atomic_load_explicit(&driver[GP_ID_##symbol], \
 								      memory_order_acquire))
 
-#define WATCHED(kind, symbol, count, ...)                                               \
-	static int our_##symbol(GP_PARAMS_##count(__VA_ARGS__))                         \
-	{                                                                               \
-		struct gp_watched w;                                                    \
-		int result;                                                             \
-                                                                                        \
-		if (!gp_watch_enter(&w, GP_CALL_##kind, WORD_##kind(GP_NAMES_##count))) \
-			return DRIVER(symbol, count, __VA_ARGS__)(GP_NAMES_##count);    \
-		result = DRIVER(symbol, count, __VA_ARGS__)(GP_NAMES_##count);          \
-		gp_watch_end(&w, result);                                               \
-		return result;                                                          \
+/* The kind that watch.c sees. */
+static inline enum gp_call_kind seen_as(enum gp_call_kind kind)
+{
+	return kind == GP_CALL_ROOM ? GP_CALL_SYNC : kind;
+}
+
+/* How a call of that kind uses memory. A wait may end while memory is out. */
+static inline enum gp_memory_use use_of(enum gp_call_kind kind)
+{
+	switch (kind) {
+	case GP_CALL_COPY:
+	case GP_CALL_COPY_SYNC:
+	case GP_CALL_USE:
+		return GP_MEMORY_USE_NAMES;
+	case GP_CALL_RECORD:
+	case GP_CALL_WAIT_EVENT:
+	case GP_CALL_QUERY:
+	case GP_CALL_SYNC_IDLE:
+		return GP_MEMORY_USE_NOT;
+	default:
+		return GP_MEMORY_USE_WORK;
+	}
+}
+
+#define WATCHED(kind, symbol, count, ...)                                                          \
+	static int our_##symbol(GP_PARAMS_##count(__VA_ARGS__))                                    \
+	{                                                                                          \
+		const bool names = gp_memory_enter(use_of(GP_CALL_##kind));                        \
+		struct gp_memory_try t = { 0 };                                                    \
+		struct gp_watched w;                                                               \
+		bool seen;                                                                         \
+		int result;                                                                        \
+                                                                                                   \
+		seen = gp_watch_enter(&w, seen_as(GP_CALL_##kind), WORD_##kind(GP_NAMES_##count)); \
+		do {                                                                               \
+			result = DRIVER(symbol, count, __VA_ARGS__)(GP_NAMES_##count);             \
+		} while (GP_CALL_##kind == GP_CALL_ROOM && gp_memory_again(&t, result));           \
+		if (seen)                                                                          \
+			gp_watch_end(&w, result);                                                  \
+		if (names)                                                                         \
+			gp_memory_leave();                                                         \
+		return result;                                                                     \
 	}
 
 #define GP_LOOKUP(...)
 #define GP_CALL(kind, name, symbol, since, count, ...) \
 	GP_SEEN_##kind(WATCHED(kind, symbol, count, __VA_ARGS__))
 #include "preload/driver_calls.def"
+
+static int our_cuMemAlloc_v2(void *at, uint64_t bytes)
+{
+	struct gp_memory_try t = { 0 };
+	struct gp_watched w;
+	const bool seen = gp_watch_enter(&w, GP_CALL_SYNC, NULL);
+	int result;
+
+	do {
+		result = gp_memory_alloc(DRIVER(cuMemAlloc_v2, 2, P, L), at, bytes);
+	} while (gp_memory_again(&t, result));
+	if (seen)
+		gp_watch_end(&w, result);
+	return result;
+}
+
+static int our_cuMemFree_v2(uint64_t at)
+{
+	struct gp_watched w;
+	const bool seen = gp_watch_enter(&w, GP_CALL_SYNC, NULL);
+	const int result = gp_memory_free(DRIVER(cuMemFree_v2, 1, L), at);
+
+	if (seen)
+		gp_watch_end(&w, result);
+	return result;
+}
+
+static int our_cuMemGetAddressRange_v2(void *base, void *bytes, uint64_t at)
+{
+	return gp_memory_range(DRIVER(cuMemGetAddressRange_v2, 3, P, P, L), base, bytes, at);
+}
+
+static int our_cuCtxDestroy_v2(void *context)
+{
+	struct gp_watched w;
+	int result;
+
+	(void)gp_memory_enter(GP_MEMORY_USE_WORK);
+	(void)gp_watch_enter(&w, GP_CALL_DESTROY, context);
+	result = DRIVER(cuCtxDestroy_v2, 1, P)(context);
+	if (!result)
+		gp_memory_context_gone(context);
+	return result;
+}
 
 static void *answer_name(const char *name, int version, uint64_t flags, void *found);
 
@@ -106,14 +185,6 @@ void gp_calls_start(const struct gp_stub *stub)
 	gp_got_dlsym = stub->libc_dlsym;
 }
 
-static bool of_one_object(function a, function b)
-{
-	Dl_info in_a, in_b;
-
-	return dladdr((void *)a, &in_a) && dladdr((void *)b, &in_b) &&
-	       in_a.dli_fbase == in_b.dli_fbase;
-}
-
 static _Atomic(void *) kept_libcuda;
 
 /* Functions of the driver outlive any dlclose(). */
@@ -122,6 +193,24 @@ static void keep_libcuda(void)
 	if (!atomic_load(&kept_libcuda))
 		atomic_store(&kept_libcuda,
 			     dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD));
+}
+
+void *gp_calls_driver(const char *symbol)
+{
+	const struct gp_stub *stub = atomic_load(&the_stub);
+	void *libcuda;
+
+	keep_libcuda();
+	libcuda = atomic_load(&kept_libcuda);
+	return libcuda ? stub->libc_dlsym(libcuda, symbol) : NULL;
+}
+
+static bool of_one_object(function a, function b)
+{
+	Dl_info in_a, in_b;
+
+	return dladdr((void *)a, &in_a) && dladdr((void *)b, &in_b) &&
+	       in_a.dli_fbase == in_b.dli_fbase;
 }
 
 /*

@@ -16,6 +16,8 @@ void *gp_calls_answer(unsigned int id, void *found);
  * already do not.
  */
 void gp_calls_patch_imports(void);
+/** The driver's own function @symbol; NULL: none is loaded, or has it. */
+void *gp_calls_driver(const char *symbol);
 /** False: GPREEMPT_INTERCEPT=0, and lookups get the driver's own functions. */
 bool gp_calls_intercepted(void);
 

@@ -25,6 +25,11 @@ enum gp_call_kind {
 	GP_CALL_CONTEXT,     /* like SYNC, and waits some hundred times */
 	GP_CALL_UNLOAD,	     /* like SYNC, and functions are unloaded */
 	GP_CALL_DESTROY,     /* destroys its first argument, a context */
+	GP_CALL_ROOM,	     /* like SYNC, and may find too little device memory */
+	GP_CALL_ALLOC,	     /* likewise; memory.c may do it instead */
+	GP_CALL_FREE,	     /* frees memory of an ALLOC */
+	GP_CALL_RANGE,	     /* finds the piece of an ALLOC */
+	GP_CALL_USE,	     /* names memory, and is no work of a request */
 	GP_CALL_LOOKUP,	     /* finds other calls */
 };
 
@@ -36,7 +41,12 @@ enum gp_call_kind {
 #define GP_SEEN_LAUNCH_EX(...) __VA_ARGS__
 #define GP_SEEN_SUBMIT(...) __VA_ARGS__
 #define GP_SEEN_COPY(...) __VA_ARGS__
-#define GP_SEEN_COPY_SYNC(...)
+#define GP_SEEN_COPY_SYNC(...) __VA_ARGS__
+#define GP_SEEN_ROOM(...) __VA_ARGS__
+#define GP_SEEN_ALLOC(...) __VA_ARGS__
+#define GP_SEEN_FREE(...) __VA_ARGS__
+#define GP_SEEN_RANGE(...) __VA_ARGS__
+#define GP_SEEN_USE(...) __VA_ARGS__
 #define GP_SEEN_HOST(...)
 #define GP_SEEN_RECORD(...) __VA_ARGS__
 #define GP_SEEN_WAIT(...) __VA_ARGS__
@@ -50,11 +60,13 @@ enum gp_call_kind {
 #define GP_SEEN_DESTROY(...) __VA_ARGS__
 #define GP_SEEN_LOOKUP(...) __VA_ARGS__
 
-/* Types of arguments, by letter: what counts is how the ABI passes them. */
+/* Types of arguments, by letter: as the ABI passes them. */
 struct gp_call_handle {
 	char bytes[64]; /* of CUipcMemHandle, passed by value */
 };
 #define GP_TYPE_P void *
+#define GP_TYPE_C uint8_t
+#define GP_TYPE_S uint16_t
 #define GP_TYPE_U uint32_t
 #define GP_TYPE_L uint64_t
 #define GP_TYPE_H struct gp_call_handle

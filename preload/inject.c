@@ -24,6 +24,7 @@
 #include "preload/calls.h"
 #include "preload/got.h"
 #include "preload/layer.h"
+#include "preload/memory.h"
 #include "preload/preload.h"
 #include "runtime/class.h"
 #include "runtime/log.h"
@@ -46,7 +47,7 @@ static void group_ready(void *arg, struct gp_group *group)
 	struct gp_client_device *dev;
 	int err;
 
-	if (gp_engine_state() ||
+	if (gp_engine_state() || gp_memory_is_mover() ||
 	    !gp_engine_names(secure_getenv("GPREEMPT_DEVICE"), &group->dev->id))
 		return;
 	err = gp_engine_device(group->dev->ops, &group->dev->id, &dev);
@@ -111,6 +112,8 @@ static void start(void)
 	hooks.auto_hold = hold && !strcmp(hold, "1") && hooks.request.cls.cls == GP_CLASS_LC;
 	/* With --auto-hold launches start holds, so there is nothing to predict. */
 	hooks.predict = !hooks.auto_hold && (!predict || strcmp(predict, "0"));
+	hooks.memory = gp_memory_stat;
+	gp_memory_start(hooks.request.cls.cls == GP_CLASS_LC);
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);
 	if (!err)

@@ -25,6 +25,11 @@ BYTES(hint, 24);
 BYTES(yield, 48);
 AT(yield, limit_ns, 24);
 AT(yield, uuid, 32);
+BYTES(memory, 64);
+AT(memory, movable, 24);
+AT(memory, out, 32);
+AT(memory, moves, 40);
+AT(memory, uuid, 48);
 
 BYTES(status, 304);
 AT(status, slice_us, 48);

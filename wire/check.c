@@ -127,6 +127,8 @@ static bool body_ok(const union gp_wire_msg *msg)
 		return status_ok(&msg->status);
 	case GP_WIRE_HELLO:
 		return hello_ok(&msg->hello);
+	case GP_WIRE_MEMORY:
+		return msg->memory.leave <= 1 && msg->memory.moving <= 1;
 	case GP_WIRE_ASK_CLASS:
 		return request_ok(&msg->ask_class.request);
 	case GP_WIRE_WHY:

@@ -39,6 +39,8 @@ static size_t type_size(uint16_t type)
 		return sizeof(struct gp_wire_hint);
 	case GP_WIRE_YIELD:
 		return sizeof(struct gp_wire_yield);
+	case GP_WIRE_MEMORY:
+		return sizeof(struct gp_wire_memory);
 	case GP_WIRE_QUERY_DEVICE:
 		return sizeof(struct gp_wire_query);
 	case GP_WIRE_STATUS:
@@ -207,6 +209,8 @@ static uint16_t answer_type(uint16_t request)
 	case GP_WIRE_HINT:
 	case GP_WIRE_YIELD:
 		return GP_WIRE_RESULT;
+	case GP_WIRE_MEMORY:
+		return GP_WIRE_MEMORY;
 	case GP_WIRE_ASK_CLASS:
 	case GP_WIRE_TAKE:
 		return GP_WIRE_SAID;

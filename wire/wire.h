@@ -35,6 +35,7 @@ enum gp_wire_type {
 	GP_WIRE_HINT = 3,	  /* -> GP_WIRE_RESULT */
 	GP_WIRE_YIELD = 4,	  /* -> GP_WIRE_RESULT; lasts as long as its connection */
 	GP_WIRE_QUERY_DEVICE = 5, /* -> GP_WIRE_STATUS, of one of its devices */
+	GP_WIRE_MEMORY = 6,	  /* -> GP_WIRE_MEMORY */
 
 	/* To the daemon, from a tenant: one connection for each device. */
 	/*
@@ -93,6 +94,16 @@ struct gp_wire_yield {
 	uint32_t on;
 	uint32_t level; /* level of the asking tenant; equally urgent ones stay */
 	uint64_t limit_ns;
+	uint8_t uuid[16];
+};
+
+/* Between tenants: what of your memory can leave the device? The answer has all fields. */
+struct gp_wire_memory {
+	struct gp_wire_head head;
+	uint32_t leave; /* 1: and let it leave now */
+	uint32_t moving;
+	uint64_t movable, out; /* bytes on the device that can leave; bytes that left */
+	uint64_t moves;	       /* times that memory left */
 	uint8_t uuid[16];
 };
 
@@ -332,6 +343,7 @@ union gp_wire_msg {
 	struct gp_wire_set_class set_class;
 	struct gp_wire_hint hint;
 	struct gp_wire_yield yield;
+	struct gp_wire_memory memory;
 	struct gp_wire_query query;
 	struct gp_wire_status status;
 	struct gp_wire_hello hello;

@@ -59,7 +59,8 @@ class Layer(Rig):
 
 
 class Lookups(Layer):
-    SEEN = {"cuLaunchKernel", "cuCtxSynchronize", "cuMemFree_v2", "cuGetProcAddress_v2"}
+    SEEN = {"cuLaunchKernel", "cuCtxSynchronize", "cuMemFree_v2", "cuGetProcAddress_v2",
+            "cuMemcpyHtoD_v2"}
     WAYS = {"dlsym", "proc", "proc_v2", "again"}
 
     def lookups(self, run, **how):
@@ -116,7 +117,7 @@ class Cost(Layer):
 
 
 class Fuzz(Layer):
-    HOW = ("lc", ()), ("lc", ("--auto-hold",)), ("be", ())
+    HOW = ("lc", ()), ("lc", ("--auto-hold",)), ("be", ("--mem",)), ("be", ())
 
     def test_same_results(self):
         seed = int(os.environ.get("GP_SEED", "0")) or os.getpid()

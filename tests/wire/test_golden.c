@@ -56,6 +56,10 @@ static const struct field yield[] = {
 	NUMBER(head.result),	NUMBER(yield.on),    NUMBER(yield.level),
 	NUMBER(yield.limit_ns), NUMBERS(yield.uuid), { 0 },
 };
+static const struct field memory[] = {
+	NUMBER(head.result), NUMBER(memory.leave), NUMBER(memory.moving), NUMBER(memory.movable),
+	NUMBER(memory.out),  NUMBER(memory.moves), NUMBERS(memory.uuid),  { 0 },
+};
 static const struct field query[] = { NUMBER(head.result), NUMBER(query.number), { 0 } };
 static const struct field status[] = {
 	NUMBER(head.result),
@@ -178,6 +182,7 @@ static const struct message {
 	{ GP_WIRE_HINT, "hint", hint },
 	{ GP_WIRE_YIELD, "yield", yield },
 	{ GP_WIRE_QUERY_DEVICE, "query_device", query },
+	{ GP_WIRE_MEMORY, "memory", memory },
 	{ GP_WIRE_HELLO, "hello", hello },
 	{ GP_WIRE_FILES, "files", files },
 	{ GP_WIRE_ASK_CLASS, "ask_class", ask_class },

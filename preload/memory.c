@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "preload/memory.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/engine.h"
+#include "preload/calls.h"
+#include "runtime/log.h"
+
+#define CU_OUT_OF_MEMORY 2
+#define LEAST_BYTES (1u << 20) /* smaller ones stay the driver's */
+#define RETRY_NS 2000000u
+#define TRY_MAX_NS 120000000000u
+#define GRANULARITY_RECOMMENDED 1
+
+_Atomic(int) gp_memory_state;
+struct gp_memory_cuda gp_memory_cuda;
+struct gp_memory gp_memory = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.changed = PTHREAD_COND_INITIALIZER,
+	.device = -1,
+};
+static atomic_uint inside;
+static bool asks;	   /* set by gp_memory_start() */
+static size_t granularity; /* gp_memory.lock */
+
+static bool load(void)
+{
+	static const struct {
+		const char *symbol;
+		size_t at;
+	} names[] = {
+#define NAME(field, symbol) { symbol, offsetof(struct gp_memory_cuda, field) }
+		NAME(ctx_create, "cuCtxCreate_v2"),
+		NAME(ctx_get_current, "cuCtxGetCurrent"),
+		NAME(ctx_get_device, "cuCtxGetDevice"),
+		NAME(ctx_pop, "cuCtxPopCurrent_v2"),
+		NAME(ctx_push, "cuCtxPushCurrent_v2"),
+		NAME(ctx_synchronize, "cuCtxSynchronize"),
+		NAME(device_get_uuid, "cuDeviceGetUuid"),
+		NAME(host_alloc, "cuMemHostAlloc"),
+		NAME(host_free, "cuMemFreeHost"),
+		NAME(mem_address_free, "cuMemAddressFree"),
+		NAME(mem_address_reserve, "cuMemAddressReserve"),
+		NAME(mem_create, "cuMemCreate"),
+		NAME(mem_get_granularity, "cuMemGetAllocationGranularity"),
+		NAME(mem_get_info, "cuMemGetInfo_v2"),
+		NAME(mem_map, "cuMemMap"),
+		NAME(mem_release, "cuMemRelease"),
+		NAME(mem_set_access, "cuMemSetAccess"),
+		NAME(mem_unmap, "cuMemUnmap"),
+		NAME(memcpy_dtoh, "cuMemcpyDtoHAsync_v2"),
+		NAME(memcpy_htod, "cuMemcpyHtoDAsync_v2"),
+		NAME(stream_create, "cuStreamCreate"),
+		NAME(stream_synchronize, "cuStreamSynchronize"),
+#undef NAME
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void *fn = gp_calls_driver(names[i].symbol);
+
+		if (!fn)
+			return false;
+		*(void **)((char *)&gp_memory_cuda + names[i].at) = fn;
+	}
+	return true;
+}
+
+static bool is_loaded(void)
+{
+	static atomic_int loaded; /* 1: yes, 2: the driver lacks something */
+
+	if (!atomic_load(&loaded))
+		atomic_store(&loaded, load() ? 1 : 2);
+	return atomic_load(&loaded) == 1;
+}
+
+void gp_memory_start(bool lc)
+{
+	const char *text = secure_getenv("GPREEMPT_MEMORY");
+
+	asks = lc;
+	if (text && !strcmp(text, "1"))
+		atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
+}
+
+/* ---- calls that wait while memory is out --------------------------------------- */
+
+static bool is_shut(void)
+{
+	return atomic_load(&gp_memory_state) == GP_MEMORY_SHUT;
+}
+
+/* gp_memory.lock held. */
+static void wait_until_open(void)
+{
+	while (is_shut())
+		pthread_cond_wait(&gp_memory.changed, &gp_memory.lock);
+}
+
+static void wait_outside(void)
+{
+	pthread_mutex_lock(&gp_memory.lock);
+	wait_until_open();
+	pthread_mutex_unlock(&gp_memory.lock);
+}
+
+unsigned int gp_memory_inside(void)
+{
+	return atomic_load(&inside);
+}
+
+void gp_memory_leave(void)
+{
+	if (atomic_fetch_sub(&inside, 1) > 1 || !is_shut())
+		return;
+	pthread_mutex_lock(&gp_memory.lock);
+	pthread_cond_broadcast(&gp_memory.changed);
+	pthread_mutex_unlock(&gp_memory.lock);
+}
+
+bool gp_memory_begin(enum gp_memory_use use)
+{
+	/* A fork's child has none of its parent's memory. Our own calls never wait. */
+	if (gp_engine_state() || gp_engine_inside())
+		return false;
+	if (use == GP_MEMORY_USE_WORK) {
+		if (is_shut())
+			wait_outside();
+		return false;
+	}
+	for (;;) {
+		atomic_fetch_add(&inside, 1);
+		if (!is_shut())
+			return true;
+		gp_memory_leave();
+		wait_outside();
+	}
+}
+
+/* ---- pieces -------------------------------------------------------------------- */
+
+static struct gp_memory_piece **bucket_of(uint64_t at)
+{
+	return &gp_memory.bucket[(at >> 21) % GP_MEMORY_BUCKETS];
+}
+
+/* The link to the piece that begins at @at; gp_memory.lock held. */
+static struct gp_memory_piece **find(uint64_t at)
+{
+	struct gp_memory_piece **link = bucket_of(at);
+
+	while (*link && (*link)->at != at)
+		link = &(*link)->next;
+	return link;
+}
+
+static struct gp_memory_piece *around(uint64_t at)
+{
+	for (size_t i = 0; i < GP_MEMORY_BUCKETS; i++)
+		for (struct gp_memory_piece *p = gp_memory.bucket[i]; p; p = p->next)
+			if (at >= p->at && at - p->at < p->asked)
+				return p;
+	return NULL;
+}
+
+static struct gp_memory_prop prop(void)
+{
+	return (struct gp_memory_prop){ .type = 1, .location = { 1, gp_memory.device } };
+}
+
+int gp_memory_fill(struct gp_memory_piece *p)
+{
+	const struct gp_memory_cuda *cu = &gp_memory_cuda;
+	const struct gp_memory_access access = { { 1, gp_memory.device }, 3 };
+	const struct gp_memory_prop want = prop();
+	uint64_t handle;
+	int err = cu->mem_create(&handle, p->bytes, &want, 0);
+
+	if (err)
+		return err;
+	err = cu->mem_map(p->at, p->bytes, 0, handle, 0);
+	if (!err) {
+		err = cu->mem_set_access(p->at, p->bytes, &access, 1);
+		if (err)
+			cu->mem_unmap(p->at, p->bytes);
+	}
+	if (err) {
+		cu->mem_release(handle);
+		return err;
+	}
+	p->handle = handle;
+	return 0;
+}
+
+void gp_memory_unfill(struct gp_memory_piece *p)
+{
+	gp_memory_cuda.mem_unmap(p->at, p->bytes);
+	gp_memory_cuda.mem_release(p->handle);
+	p->handle = 0;
+}
+
+static int make(struct gp_memory_piece *p)
+{
+	int err = gp_memory_cuda.mem_address_reserve(&p->at, p->bytes, 0, 0, 0);
+
+	if (err)
+		return err;
+	err = gp_memory_fill(p);
+	if (err)
+		gp_memory_cuda.mem_address_free(p->at, p->bytes);
+	return err;
+}
+
+/* The piece is on the device, and in no bucket any more. */
+static void unmake(struct gp_memory_piece *p)
+{
+	gp_memory_unfill(p);
+	gp_memory_cuda.mem_address_free(p->at, p->bytes);
+	if (p->host)
+		gp_memory_cuda.host_free(p->host);
+	gp_memory.resident -= p->bytes;
+	free(p);
+}
+
+/*
+ * Pieces are on the device of the first allocation. False: this one is on another, or nothing
+ * can move here.
+ */
+static bool on_the_device(void)
+{
+	static atomic_int said;
+	const struct gp_memory_prop want = prop();
+	int device, err;
+
+	if (!is_loaded() || gp_memory_cuda.ctx_get_device(&device))
+		return false;
+	if (gp_memory.device >= 0)
+		return device == gp_memory.device && granularity;
+	gp_memory.device = device;
+	err = gp_memory_cuda.device_get_uuid(gp_memory.uuid, device);
+	if (!err)
+		err = gp_memory_cuda.mem_get_granularity(
+			&granularity,
+			&(struct gp_memory_prop){ .type = want.type, .location = { 1, device } },
+			GRANULARITY_RECOMMENDED);
+	if (!err)
+		err = gp_memory_mover_start();
+	if (err) {
+		granularity = 0;
+		gp_log_once(&said, GP_LOG_WARN,
+			    "--mem: no memory of this process can leave: CUDA error %d", err);
+	}
+	return !err;
+}
+
+static int alloc_piece(uint64_t *at, uint64_t bytes, bool *ours)
+{
+	struct gp_memory_piece *p = calloc(1, sizeof(*p)), **link;
+	int err = CU_OUT_OF_MEMORY;
+
+	pthread_mutex_lock(&gp_memory.lock);
+	wait_until_open();
+	*ours = p && on_the_device() && bytes <= UINT64_MAX - granularity;
+	if (*ours) {
+		p->asked = bytes;
+		p->bytes = (bytes + granularity - 1) / granularity * granularity;
+		gp_memory_cuda.ctx_get_current(&p->context);
+		err = make(p);
+	}
+	if (!err) {
+		link = bucket_of(p->at);
+		p->next = *link;
+		*link = p;
+		gp_memory.resident += p->bytes;
+		*at = p->at;
+	}
+	pthread_mutex_unlock(&gp_memory.lock);
+	if (err)
+		free(p);
+	return err;
+}
+
+static bool is_on(void)
+{
+	return atomic_load(&gp_memory_state) && !gp_engine_state() && !gp_memory_is_mover();
+}
+
+int gp_memory_alloc(int (*driver)(void *at, uint64_t bytes), void *at, uint64_t bytes)
+{
+	bool ours = false;
+	int err;
+
+	if (!at || bytes < LEAST_BYTES || !is_on())
+		return driver(at, bytes);
+	err = alloc_piece(at, bytes, &ours);
+	return ours ? err : driver(at, bytes);
+}
+
+/* As the driver's own free: all work that may use it ends first. */
+static int synchronize(void *context)
+{
+	void *popped;
+	int err = gp_memory_cuda.ctx_push(context);
+
+	if (err)
+		return err;
+	err = gp_memory_cuda.ctx_synchronize();
+	gp_memory_cuda.ctx_pop(&popped);
+	return err;
+}
+
+int gp_memory_free(int (*driver)(uint64_t at), uint64_t at)
+{
+	struct gp_memory_piece **link, *p;
+	int err;
+
+	if (!at || !is_on())
+		return driver(at);
+	pthread_mutex_lock(&gp_memory.lock);
+	wait_until_open();
+	p = *find(at);
+	if (p && !p->freeing)
+		p->freeing = true;
+	else
+		p = NULL;
+	pthread_mutex_unlock(&gp_memory.lock);
+	if (!p)
+		return driver(at);
+	err = synchronize(p->context);
+	pthread_mutex_lock(&gp_memory.lock);
+	wait_until_open();
+	link = find(at);
+	*link = p->next;
+	unmake(p);
+	pthread_mutex_unlock(&gp_memory.lock);
+	return err;
+}
+
+int gp_memory_range(int (*driver)(void *base, void *bytes, uint64_t at), void *base, void *bytes,
+		    uint64_t at)
+{
+	struct gp_memory_piece *p;
+	uint64_t *base_out = base;
+	size_t *bytes_out = bytes;
+
+	if (!is_on())
+		return driver(base, bytes, at);
+	pthread_mutex_lock(&gp_memory.lock);
+	p = around(at);
+	if (p && base_out)
+		*base_out = p->at;
+	if (p && bytes_out)
+		*bytes_out = p->asked;
+	pthread_mutex_unlock(&gp_memory.lock);
+	return p ? 0 : driver(base, bytes, at);
+}
+
+void gp_memory_context_gone(void *context)
+{
+	if (!is_on())
+		return;
+	pthread_mutex_lock(&gp_memory.lock);
+	wait_until_open();
+	for (size_t i = 0; i < GP_MEMORY_BUCKETS; i++)
+		for (struct gp_memory_piece **link = &gp_memory.bucket[i], *p; (p = *link);) {
+			if (p->context != context || p->freeing) {
+				link = &p->next;
+				continue;
+			}
+			*link = p->next;
+			unmake(p);
+		}
+	pthread_mutex_unlock(&gp_memory.lock);
+}
+
+/* ---- room from others ------------------------------------------------------------ */
+
+static uint64_t wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+bool gp_memory_again(struct gp_memory_try *t, int result)
+{
+	uint8_t uuid[16];
+	int device;
+
+	if (result != CU_OUT_OF_MEMORY || !asks || t->last || gp_engine_state())
+		return false;
+	if (!is_loaded() || gp_memory_cuda.ctx_get_device(&device) ||
+	    gp_memory_cuda.device_get_uuid(uuid, device))
+		return false;
+	if (!t->since_ns)
+		t->since_ns = wall_ns();
+	/* Room may have come between the call and this answer. */
+	t->last = !gp_memory_ask(uuid) || wall_ns() - t->since_ns > TRY_MAX_NS;
+	if (!t->last)
+		nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
+	return true;
+}

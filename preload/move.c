@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * move.c - the mover: a thread that owns all moves. It has a context of its own: a thread of the
+ * program that is blocked in a launch holds the lock of the program's.
+ */
+#include <errno.h>
+#include <semaphore.h>
+#include <string.h>
+#include <time.h>
+
+#include "preload/memory.h"
+#include "runtime/log.h"
+
+#define DRAIN_NS 50000000
+#define RETURN_NS 100000000 /* between attempts to come back */
+#define QUIET_NS 1000000000 /* from the last request for room to the first attempt */
+#define HOST_PORTABLE 1u
+#define STREAM_NON_BLOCKING 1u
+#define CU_OUT_OF_MEMORY 2
+
+static _Thread_local bool is_mover;
+
+static struct {
+	/* gp_memory.lock */
+	bool started;
+	int error; /* CUDA's, of its start */
+	void *stream;
+	sem_t wake;
+	/* Any thread, without a lock: requests never wait. */
+	atomic_bool ready, wanted, moving;
+	_Atomic(uint64_t) asked_ns;  /* last request */
+	_Atomic(uint64_t) failed_ns; /* last move out that failed */
+} mover;
+
+bool gp_memory_is_mover(void)
+{
+	return is_mover;
+}
+
+#define EACH_PIECE(p)                                     \
+	for (size_t i_ = 0; i_ < GP_MEMORY_BUCKETS; i_++) \
+		for (struct gp_memory_piece *p = gp_memory.bucket[i_]; p; p = p->next)
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct timespec after(int64_t ns)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += (t.tv_nsec + ns) / 1000000000;
+	t.tv_nsec = (t.tv_nsec + ns) % 1000000000;
+	return t;
+}
+
+/* gp_memory.lock held. From now on calls that come later wait. */
+static void shut(void)
+{
+	const struct timespec end = after(DRAIN_NS);
+
+	atomic_store(&gp_memory_state, GP_MEMORY_SHUT);
+	while (gp_memory_inside() &&
+	       pthread_cond_timedwait(&gp_memory.changed, &gp_memory.lock, &end) != ETIMEDOUT)
+		;
+}
+
+static void open_again(void)
+{
+	atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
+	pthread_cond_broadcast(&gp_memory.changed);
+}
+
+/* ---- out -------------------------------------------------------------------------- */
+
+/* False: it stays on the device. */
+static bool copy_out(struct gp_memory_piece *p)
+{
+	const struct gp_memory_cuda *cu = &gp_memory_cuda;
+
+	if (!p->host && cu->host_alloc(&p->host, p->bytes, HOST_PORTABLE)) {
+		p->host = NULL;
+		return false;
+	}
+	return !cu->memcpy_dtoh(p->host, p->at, p->bytes, mover.stream);
+}
+
+/* Pieces leave only if all copies have ended well. */
+static bool copy_all_out(void)
+{
+	static atomic_int said;
+	bool ok = true;
+	int err;
+
+	EACH_PIECE(p)
+	if (ok && p->handle && !copy_out(p)) {
+		gp_log_once(&said, GP_LOG_WARN,
+			    "cannot move %llu MiB to the host; run fewer programs with "
+			    "--mem, or add host memory",
+			    (unsigned long long)(p->bytes >> 20));
+		ok = false;
+	}
+	/* Copies that were queued end before their memory is used again. */
+	err = gp_memory_cuda.stream_synchronize(mover.stream);
+	return ok && !err;
+}
+
+static void move_out(void)
+{
+	static atomic_int said;
+	int err;
+
+	shut();
+	err = gp_memory_stop(gp_memory.uuid, true);
+	if (!err && !copy_all_out()) {
+		err = -EIO;
+		(void)gp_memory_stop(gp_memory.uuid, false);
+	}
+	if (err) {
+		gp_log_once(&said, GP_LOG_WARN, "memory stays on the device: %s", strerror(-err));
+		atomic_store(&mover.failed_ns, now_ns());
+		open_again();
+		return;
+	}
+	EACH_PIECE(p)
+	{
+		if (!p->handle)
+			continue;
+		gp_memory_unfill(p);
+		gp_memory.resident -= p->bytes;
+		gp_memory.out += p->bytes;
+	}
+	gp_memory.moves++;
+}
+
+/* ---- in --------------------------------------------------------------------------- */
+
+static bool is_quiet(void)
+{
+	return now_ns() - atomic_load(&mover.asked_ns) >= QUIET_NS;
+}
+
+static bool has_room(void)
+{
+	size_t room, total;
+
+	return !gp_memory_cuda.mem_get_info(&room, &total) && room >= gp_memory.out;
+}
+
+/* 0, or CUDA's error, and all is out as before. */
+static int fill_all(void)
+{
+	int err = 0;
+
+	EACH_PIECE(p)
+	if (!err && !p->handle)
+		err = gp_memory_fill(p);
+	return err;
+}
+
+static int copy_all_in(void)
+{
+	int err = 0, end;
+
+	EACH_PIECE(p)
+	if (!err)
+		err = gp_memory_cuda.memcpy_htod(p->at, p->host, p->bytes, mover.stream);
+	end = gp_memory_cuda.stream_synchronize(mover.stream);
+	return err ? err : end;
+}
+
+static void drop_all(void)
+{
+	EACH_PIECE(p)
+	if (p->handle)
+		gp_memory_unfill(p);
+}
+
+/*
+ * The host's copies are whole until the program runs again, so every step may be repeated from
+ * the start.
+ */
+static void move_in(void)
+{
+	static atomic_int said, refused;
+	int err = fill_all();
+
+	if (!err)
+		err = copy_all_in();
+	if (err) {
+		drop_all();
+		if (err != CU_OUT_OF_MEMORY)
+			gp_log_once(
+				&said, GP_LOG_WARN,
+				"memory cannot come back: CUDA error %d; the process waits, and "
+				"tries again",
+				err);
+		return;
+	}
+	err = gp_memory_stop(gp_memory.uuid, false);
+	if (err) {
+		gp_log_once(&refused, GP_LOG_WARN, "cannot resume: %s; trying again",
+			    strerror(-err));
+		drop_all();
+		return;
+	}
+	gp_memory.resident += gp_memory.out;
+	gp_memory.out = 0;
+	open_again();
+}
+
+/* ---- the thread ------------------------------------------------------------------- */
+
+static int begin(void)
+{
+	void *context;
+	int err = gp_memory_cuda.ctx_create(&context, 0, gp_memory.device);
+
+	return err ? err : gp_memory_cuda.stream_create(&mover.stream, STREAM_NON_BLOCKING);
+}
+
+static void serve(void)
+{
+	const struct timespec next = after(RETURN_NS);
+
+	/* Only this thread changes what is out. */
+	if (!atomic_load(&gp_memory.out))
+		(void)sem_wait(&mover.wake);
+	else
+		(void)sem_timedwait(&mover.wake, &next);
+	pthread_mutex_lock(&gp_memory.lock);
+	atomic_store(&mover.moving, true);
+	if (atomic_exchange(&mover.wanted, false) && !gp_memory.out)
+		move_out();
+	else if (gp_memory.out && is_quiet() && has_room())
+		move_in();
+	atomic_store(&mover.moving, false);
+	pthread_mutex_unlock(&gp_memory.lock);
+}
+
+static void *run(void *arg)
+{
+	int err;
+
+	(void)arg;
+	is_mover = true;
+	err = begin();
+	pthread_mutex_lock(&gp_memory.lock);
+	mover.error = err;
+	atomic_store(&mover.ready, true);
+	pthread_cond_broadcast(&gp_memory.changed);
+	pthread_mutex_unlock(&gp_memory.lock);
+	while (!err)
+		serve();
+	return NULL;
+}
+
+void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat)
+{
+	*stat = (struct gp_memory_stat){ 0 };
+	if (!atomic_load(&mover.ready) || mover.error || memcmp(uuid, gp_memory.uuid, 16))
+		return;
+	stat->out = atomic_load(&gp_memory.out);
+	stat->moves = atomic_load(&gp_memory.moves);
+	if (!atomic_load(&mover.failed_ns) || now_ns() - mover.failed_ns > QUIET_NS)
+		stat->movable = atomic_load(&gp_memory.resident);
+	if (leave)
+		atomic_store(&mover.asked_ns, now_ns());
+	if (leave && stat->movable && !atomic_exchange(&mover.wanted, true))
+		(void)sem_post(&mover.wake);
+	stat->moving = atomic_load(&mover.wanted) || atomic_load(&mover.moving);
+}
+
+int gp_memory_mover_start(void)
+{
+	pthread_t thread;
+
+	if (!mover.started) {
+		if (sem_init(&mover.wake, 0, 0))
+			return CU_OUT_OF_MEMORY;
+		if (pthread_create(&thread, NULL, run, NULL))
+			return CU_OUT_OF_MEMORY;
+		pthread_detach(thread);
+		mover.started = true;
+	}
+	while (!atomic_load(&mover.ready))
+		pthread_cond_wait(&gp_memory.changed, &gp_memory.lock);
+	return mover.error;
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of test_memory_soft.py: memory_app.py be|lc|plain MIB. They speak with the test by lines."""
+import ctypes as C
+import os
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../softface"))
+import worker  # noqa: E402
+
+MIB = 1 << 20
+PIECE = 16 * MIB
+WORDS = worker.BLOCKS * 256
+ITERS = 2499750                 # 10 ms
+LINES = []
+
+
+def listen():
+    for line in sys.stdin:
+        LINES.append(line)
+    LINES.append("end\n")
+
+
+def range_of(gpu, at):
+    base, size = C.c_uint64(), C.c_size_t()
+    gpu.call("cuMemGetAddressRange_v2", C.byref(base), C.byref(size), C.c_uint64(at))
+    return base.value, size.value
+
+
+def be(mib, plain=False):
+    """Kernels in each of its pieces, back to back. At the end all bytes are checked: those that
+    kernels wrote, and the rest, which nothing has touched since the begin. @plain: without other memory."""
+    gpu = worker.Gpu()
+    fn, data = gpu.function(b"gp_work"), os.urandom(PIECE)
+    pieces = [gpu.alloc(PIECE).value for _ in range(mib * MIB // PIECE)]
+    for at in pieces:
+        gpu.call("cuMemcpyHtoD_v2", C.c_uint64(at), data, C.c_size_t(PIECE))
+        assert range_of(gpu, at + 5) == (at, PIECE)
+    threading.Thread(target=listen, daemon=True).start()
+    print("ready", flush=True)
+    kernels = 0
+    while "end\n" not in LINES:
+        for at in pieces:
+            gpu.launch(fn, [C.c_uint64(at), C.c_uint64(0), C.c_uint32(worker.MUL),
+                            C.c_uint32(ITERS)])
+        gpu.sync()
+        kernels += 1
+        if plain:
+            continue
+        # New memory, a set and a copy of their own while others move.
+        other = gpu.alloc(2 * MIB)
+        gpu.call("cuMemsetD8_v2", other, 7, C.c_size_t(2 * MIB))
+        back = C.create_string_buffer(16)
+        gpu.call("cuMemcpyDtoH_v2", back, C.c_uint64(other.value + MIB), C.c_size_t(16))
+        assert back.raw == b"\7" * 16, back.raw
+        gpu.call("cuMemFree_v2", other)
+    back = C.create_string_buffer(PIECE)
+    wrong = 0
+    for at in pieces:
+        gpu.call("cuMemcpyDtoH_v2", back, C.c_uint64(at), C.c_size_t(PIECE))
+        raw = back.raw
+        wrong += raw[WORDS * 4:] != data[WORDS * 4:]
+        for g in range(0, WORDS, 997):
+            begin = int.from_bytes(data[g * 4:g * 4 + 4], "little")
+            want = worker.jump(begin, 2 * g + 1, ITERS * kernels)
+            wrong += int.from_bytes(raw[g * 4:g * 4 + 4], "little") != want
+        gpu.call("cuMemFree_v2", C.c_uint64(at))
+    print("wrong", wrong, kernels, flush=True)
+
+
+def lc(mib):
+    """Each line: take MIB, write and read it, give it back; the error, or 0."""
+    gpu = worker.Gpu()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        at = C.c_uint64()
+        error = gpu.lib.cuMemAlloc_v2(C.byref(at), C.c_size_t(mib * MIB))
+        if not error:
+            gpu.call("cuMemsetD8_v2", at, 5, C.c_size_t(mib * MIB))
+            gpu.call("cuMemFree_v2", at)
+        print("got", error, flush=True)
+
+
+def plain(mib):
+    be(mib, True)
+
+
+{"be": be, "lc": lc, "plain": plain}[sys.argv[1]](int(sys.argv[2]))

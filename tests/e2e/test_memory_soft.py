@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of a best-effort process leaves the software GPU for a latency-critical allocation that
+does not fit, in the middle of kernels, and comes back."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rig import CLI, Rig, TOP  # noqa: E402
+
+APP = os.path.join(TOP, "tests/e2e/memory_app.py")
+MEMORY_MIB, BE_MIB, LC_MIB = 128, 96, 64
+ROUNDS = 4
+NO_MEMORY = 2
+
+
+class Memory(Rig):
+    def setUp(self):
+        super().setUp()
+        self.faults = os.path.join(self.dir, "faults")
+        self.env.update(GPREEMPT_SOFTGPU_MEMORY=str(MEMORY_MIB), GPREEMPT_SOFTGPU_LINK="50000",
+                        GPREEMPT_SOFTGPU_FAULTS=self.faults)
+
+    def app(self, cls, mib, *how, role=None):
+        with open(os.path.join(self.dir, cls), "w") as err:
+            proc = subprocess.Popen(
+                [CLI, "run", f"--class={cls}", "--device=soft0", *how, "--", sys.executable, APP,
+                 role or cls, str(mib)], env={**self.env, "GP_BUILD": os.environ.get(
+                     "GP_BUILD", os.path.join(TOP, "build"))}, text=True, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=err)
+        self.programs.append(proc)
+        self.assertEqual(proc.stdout.readline(), "ready\n", self.said(cls))
+        return proc
+
+    def said(self, role):
+        with open(os.path.join(self.dir, role)) as f:
+            return f.read()
+
+    def take(self, lc):
+        lc.stdin.write("take\n")
+        lc.stdin.flush()
+        return lc.stdout.readline()
+
+    def right(self, be):
+        be.stdin.write("end\n")
+        be.stdin.flush()
+        words = be.stdout.readline().split()
+        self.assertEqual(words[:2], ["wrong", "0"], (words, self.said("be")))
+        self.assertEqual(be.wait(), 0, self.said("be"))
+        return int(words[2])
+
+    def test_without_mem_nothing_moves(self):
+        be, lc = self.app("be", BE_MIB), self.app("lc", LC_MIB)
+        self.assertEqual(self.take(lc), f"got {NO_MEMORY}\n")
+        self.right(be)
+
+    def test_moves_and_comes_back(self):
+        be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", LC_MIB)
+        for _ in range(ROUNDS):
+            self.assertEqual(self.take(lc), "got 0\n", self.said("be"))
+            time.sleep(random.uniform(0, 2))
+        self.assertGreater(self.right(be), 0)
+        self.assertEqual(self.said("be") + self.said("lc"), "")
+
+    def test_too_much_for_all(self):
+        be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", 2 * MEMORY_MIB)
+        self.assertEqual(self.take(lc), f"got {NO_MEMORY}\n")
+        self.right(be)
+
+    def plant(self, *ops):
+        with open(self.faults, "w") as f:
+            f.write(" ".join(ops))
+
+    def test_way_out_fails(self):
+        """Then the memory stays where it is, and the program runs on."""
+        be, lc = self.app("be", BE_MIB, "--mem", role="plain"), self.app("lc", LC_MIB)
+        self.plant("copy")
+        self.assertEqual(self.take(lc), f"got {NO_MEMORY}\n")
+        os.unlink(self.faults)
+        self.right(be)
+        self.assertIn("memory stays on the device: Input/output error", self.said("be"))
+
+    def test_way_back_fails(self):
+        """Then it is repeated, and nothing is lost."""
+        for op in "create", "map", "copy":
+            be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", LC_MIB)
+            self.assertEqual(self.take(lc), "got 0\n")
+            self.plant(op)
+            time.sleep(1.5)                 # longer than it stays away
+            os.unlink(self.faults)
+            self.right(be)
+            self.kill(lc)
+
+    def test_kills(self):
+        """At any moment: the room of a killed process is there at once for the next."""
+        lc = self.app("lc", LC_MIB)
+        for _ in range(ROUNDS):
+            be = self.app("be", BE_MIB, "--mem")
+            lc.stdin.write("take\n")
+            lc.stdin.flush()
+            time.sleep(random.uniform(0, 0.5))
+            self.kill(be, signal.SIGKILL)
+            self.assertEqual(lc.stdout.readline(), "got 0\n")
+
+    def test_latency_critical_killed(self):
+        """While it waits: the others come back."""
+        be = self.app("be", BE_MIB, "--mem")
+        for _ in range(ROUNDS):
+            lc = self.app("lc", LC_MIB)
+            lc.stdin.write("take\n")
+            lc.stdin.flush()
+            time.sleep(random.uniform(0, 0.3))
+            self.kill(lc)
+        self.right(be)
+
+    def test_other_class(self):
+        """Only best-effort memory leaves."""
+        be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", LC_MIB)
+        self.ok("set", "--class=lc", str(be.pid))
+        self.assertEqual(self.take(lc), f"got {NO_MEMORY}\n")
+        self.right(be)
+
+    def test_usage(self):
+        done = self.gp("run", "--class=lc", "--mem", "--device=soft0", "--", "true")
+        self.assertEqual((done.returncode, done.stderr), (
+            125, "gpreempt: run: --mem needs --class=be; latency-critical memory stays\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
