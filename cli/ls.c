@@ -28,6 +28,8 @@ struct row {
 	struct gp_wire_status st;	      /* others: pid, comm, device, uuid, groups, slice */
 	const struct gp_wire_tenant *managed; /* by gpreemptd; NULL: not its tenant */
 	char job[GP_JOB_LEN];		      /* of Slurm; "": none */
+	struct gp_wire_memory memory;	      /* of a tenant of this user */
+	bool has_memory;
 };
 
 struct table {
@@ -51,6 +53,37 @@ static int by_pid(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* As gp_uuid_format() writes it. */
+static bool read_uuid(const char *text, uint8_t uuid[16])
+{
+	size_t n = 0;
+
+	for (text += strcspn(text, "-"); *text && n < 16;) {
+		unsigned int byte;
+
+		text += *text == '-';
+		if (sscanf(text, "%2x", &byte) != 1)
+			return false;
+		uuid[n++] = (uint8_t)byte;
+		text += 2;
+	}
+	return n == 16;
+}
+
+static void find_memory(struct row *row)
+{
+	union gp_wire_msg msg;
+	int fd = gp_wire_connect(row->st.pid);
+
+	gp_wire_init(&msg, GP_WIRE_MEMORY);
+	row->has_memory = fd >= 0 && read_uuid(row->st.uuid, msg.memory.uuid) &&
+			  !gp_wire_call(fd, &msg, QUERY_MS);
+	if (row->has_memory)
+		row->memory = msg.memory;
+	if (fd >= 0)
+		close(fd);
+}
+
 /* A row for each of its devices. */
 static void add_tenant(struct table *t, pid_t pid)
 {
@@ -60,8 +93,10 @@ static void add_tenant(struct table *t, pid_t pid)
 	for (ssize_t i = 0; i < n; i++) {
 		struct row *row = add_row(t);
 
-		if (row)
-			*row = (struct row){ .tenant = true, .st = status[i] };
+		if (!row)
+			return;
+		*row = (struct row){ .tenant = true, .st = status[i] };
+		find_memory(row);
 	}
 }
 
@@ -246,6 +281,29 @@ static void class_text(const struct row *row, char *buf, size_t len)
 		snprintf(buf, len, "-");
 }
 
+/* "" or ", N MiB on the host". */
+static const char *memory_text(const struct row *row, char *buf, size_t len)
+{
+	buf[0] = '\0';
+	if (row->memory.out)
+		snprintf(buf, len, ", %llu MiB on the host",
+			 (unsigned long long)(row->memory.out >> 20));
+	return buf;
+}
+
+static json_t *memory_json(const struct row *row)
+{
+	json_t *json;
+
+	if (!row->has_memory)
+		return json_null();
+	json = json_object();
+	json_object_set_new(json, "movable_bytes", gp_json_number(true, row->memory.movable));
+	json_object_set_new(json, "out_bytes", gp_json_number(true, row->memory.out));
+	json_object_set_new(json, "moves", gp_json_number(true, row->memory.moves));
+	return json;
+}
+
 static void number(char *buf, size_t len, bool known, uint64_t value)
 {
 	if (known)
@@ -258,7 +316,7 @@ static void print_row(struct row *row)
 {
 	struct gp_wire_status *st = &row->st;
 	char cls[GP_CLASS_TEXT_LEN], slice[24], hints[24], holds[24], late[24];
-	char sw[24];
+	char sw[24], memory[48];
 	bool lc = row->tenant && st->cls == GP_CLASS_LC;
 
 	class_text(row, cls, sizeof(cls));
@@ -270,9 +328,10 @@ static void print_row(struct row *row)
 		snprintf(sw, sizeof(sw), "%.1f", (double)st->switch_ns / 1000);
 	else
 		snprintf(sw, sizeof(sw), "-");
-	printf("%7d  %-9s %-22.22s %6u %8s %8s %8s %6s %9s  %s%s%s\n", st->pid, cls,
+	printf("%7d  %-9s %-22.22s %6u %8s %8s %8s %6s %9s  %s%s%s%s\n", st->pid, cls,
 	       gp_printable(st->device), st->groups, slice, hints, holds, late, sw,
-	       gp_printable(st->comm), row->job[0] ? ", job " : "", row->job);
+	       gp_printable(st->comm), memory_text(row, memory, sizeof(memory)),
+	       row->job[0] ? ", job " : "", row->job);
 }
 
 /* With a daemon: more columns, and rows for processes without gpreempt. */
@@ -467,6 +526,7 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(json, "uuid", gp_json_text(st->uuid));
 	json_object_set_new(json, "compute_groups", json_integer(st->groups));
 	json_object_set_new(json, "slice_us", gp_json_number(st->slice_us, st->slice_us));
+	json_object_set_new(json, "memory", memory_json(row));
 	json_object_set_new(json, "short_slice", t ? json_boolean(st->short_slice) : json_null());
 	json_object_set_new(json, "sync_seen", t ? json_boolean(st->sync_seen) : json_null());
 	json_object_set_new(json, "preloaded", json_boolean(t && st->preloaded));

@@ -69,15 +69,17 @@ def be(mib, plain=False):
 
 
 def lc(mib):
-    """Each line: take MIB, write and read it, give it back; the error, or 0."""
-    gpu = worker.Gpu()
+    """take: take MIB, write them; the error, or 0. give: give them back."""
+    gpu, at = worker.Gpu(), C.c_uint64()
     print("ready", flush=True)
-    for _ in sys.stdin:
-        at = C.c_uint64()
+    for line in sys.stdin:
+        if line == "give\n":
+            gpu.call("cuMemFree_v2", at)
+            print("gave", flush=True)
+            continue
         error = gpu.lib.cuMemAlloc_v2(C.byref(at), C.c_size_t(mib * MIB))
         if not error:
             gpu.call("cuMemsetD8_v2", at, 5, C.c_size_t(mib * MIB))
-            gpu.call("cuMemFree_v2", at)
         print("got", error, flush=True)
 
 

@@ -41,10 +41,13 @@ class Memory(Rig):
         with open(os.path.join(self.dir, role)) as f:
             return f.read()
 
-    def take(self, lc):
-        lc.stdin.write("take\n")
+    def take(self, lc, line="take"):
+        lc.stdin.write(line + "\n")
         lc.stdin.flush()
         return lc.stdout.readline()
+
+    def give(self, lc):
+        self.assertEqual(self.take(lc, "give"), "gave\n")
 
     def right(self, be):
         be.stdin.write("end\n")
@@ -63,9 +66,24 @@ class Memory(Rig):
         be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", LC_MIB)
         for _ in range(ROUNDS):
             self.assertEqual(self.take(lc), "got 0\n", self.said("be"))
+            self.give(lc)
             time.sleep(random.uniform(0, 2))
         self.assertGreater(self.right(be), 0)
         self.assertEqual(self.said("be") + self.said("lc"), "")
+
+    def test_ls(self):
+        be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", LC_MIB)
+        self.assertEqual(self.rows()[be.pid]["memory"],
+                         {"movable_bytes": BE_MIB << 20, "out_bytes": 0, "moves": 0})
+        self.assertEqual(self.take(lc), "got 0\n")
+        row = self.rows()[be.pid]["memory"]
+        out = row["out_bytes"] >> 20
+        self.assertEqual((row["movable_bytes"], out >= BE_MIB, row["moves"]), (0, True, 1))
+        self.assertIn(f", {out} MiB on the host\n", self.ok("ls").stdout)
+        self.give(lc)
+        self.eventually("memory that is back", lambda: not self.rows()[be.pid]["memory"]["out_bytes"])
+        self.assertEqual(self.rows()[lc.pid]["memory"]["movable_bytes"], 0)
+        self.right(be)
 
     def test_too_much_for_all(self):
         be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", 2 * MEMORY_MIB)
@@ -91,6 +109,7 @@ class Memory(Rig):
             be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", LC_MIB)
             self.assertEqual(self.take(lc), "got 0\n")
             self.plant(op)
+            self.give(lc)
             time.sleep(1.5)                 # longer than it stays away
             os.unlink(self.faults)
             self.right(be)
@@ -106,6 +125,7 @@ class Memory(Rig):
             time.sleep(random.uniform(0, 0.5))
             self.kill(be, signal.SIGKILL)
             self.assertEqual(lc.stdout.readline(), "got 0\n")
+            self.give(lc)
 
     def test_latency_critical_killed(self):
         """While it waits: the others come back."""
