@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of test_memory_soft.py: memory_app.py be|lc|plain MIB. They speak with the test by lines."""
+"""Programs of test_memory_soft.py: memory_app.py be|lc|plain|fork MIB. They speak with the test by lines."""
 import ctypes as C
 import os
 import sys
@@ -87,4 +87,18 @@ def plain(mib):
     be(mib, True)
 
 
-{"be": be, "lc": lc, "plain": plain}[sys.argv[1]](int(sys.argv[2]))
+def fork(mib):
+    """fork: a child calls the driver; its errors. Another line ends it, whatever is out."""
+    gpu = worker.Gpu()
+    at, other = gpu.alloc(mib * MIB), C.c_uint64()
+    print("ready", flush=True)
+    while sys.stdin.readline() == "fork\n":
+        pid = os.fork()
+        if not pid:
+            print("child", gpu.lib.cuMemAlloc_v2(C.byref(other), C.c_size_t(8 * MIB)),
+                  gpu.lib.cuMemsetD8_v2(at, 1, C.c_size_t(4)), gpu.lib.cuMemFree_v2(at), flush=True)
+            os._exit(0)
+        os.waitpid(pid, 0)
+
+
+{"be": be, "lc": lc, "plain": plain, "fork": fork}[sys.argv[1]](int(sys.argv[2]))

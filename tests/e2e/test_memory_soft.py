@@ -11,12 +11,12 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import CLI, Rig, TOP  # noqa: E402
+from rig import CLI, PATIENCE_S, Rig, TOP  # noqa: E402
 
 APP = os.path.join(TOP, "tests/e2e/memory_app.py")
 MEMORY_MIB, BE_MIB, LC_MIB = 128, 96, 64
 ROUNDS = 4
-NO_MEMORY = 2
+NO_MEMORY, NOT_INITIALIZED = 2, 3
 
 
 class Memory(Rig):
@@ -84,6 +84,18 @@ class Memory(Rig):
         self.eventually("memory that is back", lambda: not self.rows()[be.pid]["memory"]["out_bytes"])
         self.assertEqual(self.rows()[lc.pid]["memory"]["movable_bytes"], 0)
         self.right(be)
+
+    def test_fork_and_exit(self):
+        """A child gets the driver's own error, and waits for no memory of its parent's."""
+        be, lc = self.app("be", BE_MIB, "--mem", role="fork"), self.app("lc", LC_MIB)
+        for taken in False, True:
+            self.assertEqual(self.take(be, "fork"), f"child{3 * f' {NOT_INITIALIZED}'}\n")
+            if not taken:
+                self.assertEqual(self.take(lc), "got 0\n")
+        self.assertGreater(self.rows()[be.pid]["memory"]["out_bytes"], 0)
+        be.stdin.close()
+        self.assertEqual(be.wait(PATIENCE_S), 0, self.said("be"))
+        self.give(lc)
 
     def test_too_much_for_all(self):
         be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", 2 * MEMORY_MIB)
