@@ -44,6 +44,10 @@ static char *sentences(const struct gp_tenant_query *a, const struct gp_wire_rea
 		fputs("It reset its slice too often, and is suspended until it ends.", out);
 	else
 		gp_why_sentence(out, r);
+	if (t && t->flags & GP_WIRE_PILES) {
+		fputc(' ', out);
+		gp_why_piles(out);
+	}
 	if (t && t->request.cls == GP_CLASS_LC && t->origin != GP_WIRE_BY_RUN) {
 		fputc(' ', out);
 		gp_why_late(out, t, device_of(&a->view, r->uuid));

@@ -14,6 +14,8 @@ const char *gp_why_name(uint32_t reason);
 /** Prints one or two sentences on @reason, no newline. */
 void gp_why_sentence(FILE *out, const struct gp_wire_reason *reason);
 
+/** For a tenant with GP_WIRE_PILES: what that means for it. */
+void gp_why_piles(FILE *out);
 /**
  * Prints the cost of an LC @tenant's work without hints, no newline. Prints nothing if it
  * gives hints, or is not LC. @device: for the average time of one control so far; may be NULL.

@@ -20,7 +20,7 @@ const char *gp_why_name(uint32_t reason)
 		[GP_WHY_PUT_OFF] = "put_off", [GP_WHY_SWITCHING] = "switching",
 		[GP_WHY_CAP] = "cap",	      [GP_WHY_LC] = "lc",
 		[GP_WHY_MINIMUM] = "minimum", [GP_WHY_RETRY] = "retry",
-		[GP_WHY_SLOW] = "slow",
+		[GP_WHY_SLOW] = "slow",	      [GP_WHY_PILES] = "piles",
 	};
 
 	return reason < sizeof(name) / sizeof(name[0]) ? name[reason] : "unknown";
@@ -161,10 +161,24 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 		times(out, r);
 		fputc('.', out);
 		break;
+	case GP_WHY_PILES:
+		fprintf(out, "Its launches pile up while %s runs, until it waits for them",
+			other(r, "best-effort work", process));
+		times(out, r);
+		fputc('.', out);
+		break;
 	default:
 		fprintf(out, "Unknown reason %u; install the gpreempt of gpreemptd's version.",
 			r->reason);
 	}
+}
+
+void gp_why_piles(FILE *out)
+{
+	fputs("Its requests launch for longer than their kernels run. So best-effort makes way "
+	      "only "
+	      "when it waits, or a predicted time before; gpreempt run --no-pile turns this off.",
+	      out);
 }
 
 void gp_why_late(FILE *out, const struct gp_wire_tenant *tenant,

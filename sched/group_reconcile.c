@@ -44,12 +44,6 @@ static void count(const struct gp_sched *s, struct pass *p, const struct gp_grou
 		p->may_run_short += one;
 }
 
-static bool is_best_effort(const struct gp_sched *s, const struct gp_group_state *g)
-{
-	return gp_computes(g) && g->tenant != GP_NONE &&
-	       s->tenant[g->tenant].spec.cls.cls == GP_CLASS_BE;
-}
-
 /* Restored, or as near to that as the driver allows. */
 static bool is_put_back(const struct gp_group_state *g)
 {
@@ -70,8 +64,8 @@ static struct pass look_at_all(struct gp_sched *s)
 		if (g->id && is_put_back(g))
 			*g = (struct gp_group_state){ 0 };
 		count(s, &p, g, 1);
-		p.cut += g->cut_left != 0;
-		if (!p.first_be && is_best_effort(s, g))
+		p.cut += g->cut_left || g->make_way;
+		if (!p.first_be && gp_is_be_group(s, g))
 			p.first_be = g;
 	}
 	return p;
@@ -97,7 +91,7 @@ static bool has_slot(const struct gp_sched *s, const struct pass *p, const struc
 bool gp_group_idles(const struct gp_sched *s, const struct gp_group_state *g)
 {
 	return s->config.idle_slice_us && s->config.rotate && s->config.slice_preempts &&
-	       is_best_effort(s, g) && s->tenant[g->tenant].activity == GP_ACT_IDLE &&
+	       gp_is_be_group(s, g) && s->tenant[g->tenant].activity == GP_ACT_IDLE &&
 	       !s->tenant[g->tenant].tells && (uint32_t)(g - s->group) != s->resident;
 }
 
@@ -118,7 +112,7 @@ static uint64_t want_slice_us(const struct gp_sched *s, const struct pass *p,
 	if (gp_group_idles(s, g))
 		return s->config.idle_slice_us;
 	if (s->config.rotate)
-		return s->slot_ok ? s->config.be_slice_us : 0;
+		return !s->slot_ok ? 0 : s->piles ? s->config.pile_slice_us : s->config.be_slice_us;
 	return has_slot(s, p, g) ? s->config.be_slice_us : 0;
 }
 
@@ -206,8 +200,17 @@ static void set_slice(struct gp_sched *s, const struct pass *p, struct gp_decisi
 
 static void preempt(struct gp_sched *s, struct gp_decisions *out, struct gp_group_state *g)
 {
-	if (group_do(s, out, g, GP_DO_PREEMPT))
+	if (!group_do(s, out, g, GP_DO_PREEMPT))
+		return;
+	if (g->make_way)
+		g->make_way = false;
+	else
 		g->cut_left--;
+}
+
+static bool turn_ends(const struct gp_sched *s, const struct gp_group_state *g)
+{
+	return g->make_way || gp_cut_now(s, g);
 }
 
 /* @p: without @g. */
@@ -223,7 +226,7 @@ static void decide(struct gp_sched *s, const struct pass *p, struct gp_decisions
 		return;
 	}
 	slice = want_slice_us(s, p, g);
-	if (gp_cut_now(s, g)) {
+	if (turn_ends(s, g)) {
 		preempt(s, out, g);
 	} else if (g->slice_us != slice && g->slice_refused_us != slice &&
 		   !(stuck && g->run != GP_RUN_ON)) {
@@ -256,7 +259,7 @@ void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out)
 		    gp_cut_now(s, &s->group[i]))
 			group_reconcile(s, &p, out, &s->group[i]);
 	for (size_t i = 0; p.cut && i < s->groups; i++)
-		if (s->group[i].cut_left && gp_cut_now(s, &s->group[i]))
+		if (s->group[i].id && turn_ends(s, &s->group[i]))
 			group_reconcile(s, &p, out, &s->group[i]);
 	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id)
@@ -276,6 +279,7 @@ static void group_failed(struct gp_sched *s, struct gp_group_state *g)
 	/* A late PREEMPT is useless: the next change asks again. */
 	if (g->pending_type == GP_DO_PREEMPT) {
 		g->cut_left = 0;
+		g->make_way = false;
 		return;
 	}
 	shift = (uint32_t)gp_min_u64(g->failures, GP_BACKOFF_SHIFT_MAX);

@@ -554,6 +554,8 @@ const struct gp_tenant *gp_hold_lc_active(const struct gp_sched *s)
 		if (t->hint == GP_HINT_WAITING &&
 		    t->hint_start_ns <= gp_add_sat(s->now_ns, QUIET_NS))
 			return t;
+		if (t->activity == GP_ACT_PILES && t->needs_ns <= gp_add_sat(s->now_ns, QUIET_NS))
+			return t;
 	}
 	return NULL;
 }

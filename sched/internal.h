@@ -31,7 +31,8 @@ enum gp_activity {
 	GP_ACT_UNKNOWN,
 	GP_ACT_BUSY,
 	GP_ACT_IDLE,
-	GP_ACT_SOON
+	GP_ACT_SOON,
+	GP_ACT_PILES /* it has work, and does not need the device yet */
 };
 
 /* State of a tenant's latest hint. */
@@ -64,6 +65,10 @@ struct gp_tenant {
 	uint32_t pieces;    /* jobs done .. */
 	uint64_t pieces_ns; /* .. and their time on the device */
 	uint64_t length_ns; /* of one job; 0: unknown */
+
+	/* pile.c */
+	uint64_t needs_ns; /* GP_ACT_PILES until then at the latest */
+	uint64_t piled_ns; /* its launches piled up last; 0: they never did */
 
 	/* hold.c */
 	uint32_t seg_depth, hand_depth, sync_depth;
@@ -134,6 +139,7 @@ struct gp_group_state {
 	uint64_t slice_refused_us; /* refused for good; GP_NEVER: none */
 	uint64_t retry_ns;	   /* nothing before then */
 	uint32_t cut_left;	   /* PREEMPTs still to be sent */
+	bool make_way;		   /* likewise one, for LC that waits */
 	int32_t error;		   /* of the last failure */
 };
 
@@ -162,6 +168,8 @@ struct gp_sched {
 	uint32_t cut_top;	 /* most urgent of LC with work, or GP_NONE */
 	uint32_t cut_was;	 /* the value before cut_top */
 	uint64_t cut_asked_ns;	 /* asked for cut_top's job since */
+	uint32_t piles;		 /* pile.c: BE has a long slice */
+	uint64_t piled_ns;	 /* likewise: a tenant's launches piled up last; 0: none's did */
 	uint32_t be_off;	 /* BE is suspended for LC that will likely be preempted */
 	uint32_t resident;	 /* index of a group, or GP_NONE */
 	uint32_t slot_ok;
@@ -204,6 +212,12 @@ static inline bool gp_computes(const struct gp_group_state *g)
 static inline bool gp_is_lc(const struct gp_tenant *t)
 {
 	return t->id && t->spec.cls.cls == GP_CLASS_LC;
+}
+
+static inline bool gp_is_be_group(const struct gp_sched *s, const struct gp_group_state *g)
+{
+	return gp_computes(g) && g->tenant != GP_NONE &&
+	       s->tenant[g->tenant].spec.cls.cls == GP_CLASS_BE;
 }
 
 /*
@@ -357,6 +371,18 @@ void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t, uint64_t at_ns);
 /* The device does not support PREEMPT. */
 void gp_cut_refused(struct gp_sched *s);
 uint64_t gp_cut_next_ns(const struct gp_sched *s);
+
+/* pile.c */
+/* @t's launches pile up; false: they cannot here. */
+bool gp_pile_begin(struct gp_sched *s, struct gp_tenant *t, uint64_t needs_ns);
+/* LC has work that needs the device now. */
+void gp_pile_needed(struct gp_sched *s);
+/* Did @t's launches pile up lately? */
+bool gp_pile_lately(const struct gp_sched *s, const struct gp_tenant *t);
+/* Piles whose time has come need the device. */
+void gp_pile_expire(struct gp_sched *s);
+void gp_pile_reconcile(struct gp_sched *s);
+uint64_t gp_pile_next_ns(const struct gp_sched *s);
 
 /* group_reconcile.c: brings each group to its slice, and on or off the device. */
 /* Does @g run without a turn because its tenant is idle? */

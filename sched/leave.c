@@ -92,7 +92,8 @@ uint64_t gp_sched_leave_ns(const struct gp_sched *s)
 /* A segment that lasts longer than its limit is none. */
 static bool is_active(const struct gp_tenant *t)
 {
-	return t->held || t->seg_until_ns || t->hint == GP_HINT_ON || t->activity == GP_ACT_BUSY;
+	return t->held || t->seg_until_ns || t->hint == GP_HINT_ON || t->activity == GP_ACT_BUSY ||
+	       t->activity == GP_ACT_PILES;
 }
 
 /* LC without a group here has nothing to wait for. */

@@ -26,7 +26,7 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 {
 	struct gp_sched_config c = *config;
 
-	if (c.be_slice_us && c.be_slice_us == c.lc_slice_us)
+	if (c.be_slice_us && (c.be_slice_us == c.lc_slice_us || c.be_slice_us == c.pile_slice_us))
 		return -EINVAL;
 	/* One slot for the LC tenants, one for the tenant that has its turn. */
 	if (c.rotate && c.slots == 1)
@@ -261,6 +261,8 @@ static void apply_spec(struct gp_sched *s, struct gp_tenant *t, const struct gp_
 
 	if (spec->cls.cls != GP_CLASS_LC)
 		gp_hold_forget(t);
+	if (spec->cls.cls != GP_CLASS_LC && t->activity == GP_ACT_PILES)
+		t->activity = GP_ACT_BUSY;
 	t->spec = *spec;
 	t->be.weight = be ? spec->cls.value : GP_WEIGHT_DEFAULT;
 	t->be.cap_pct = be ? spec->cap_pct % 100 : 0;
@@ -389,11 +391,15 @@ static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how, ui
 		t->unsure = 0;
 		return;
 	}
+	if ((how & GP_BUSY_PILES) && gp_pile_begin(s, t, at_ns))
+		return;
 	/* No decision is made in between, so no other tenant gets a turn. */
 	if (how & GP_BUSY_ANEW) {
 		apply_idle(t, 0);
 		gp_cut_anew(s, t);
 	}
+	if (gp_is_lc(t))
+		gp_pile_needed(s);
 	gp_deadline_begin(s, t);
 	gp_hold_busy(s, t);
 	t->activity = GP_ACT_BUSY;
@@ -506,6 +512,7 @@ static uint64_t next_ns(const struct gp_sched *s)
 	next = gp_min_u64(next, gp_min_next_ns(s));
 	next = gp_min_u64(next, gp_cut_next_ns(s));
 	next = gp_min_u64(next, gp_leave_next_ns(s));
+	next = gp_min_u64(next, gp_pile_next_ns(s));
 	next = gp_min_u64(next, gp_group_next_ns(s));
 	if (s->overflow)
 		next = s->now_ns;
@@ -541,6 +548,7 @@ int gp_sched_step(struct gp_sched *s, uint64_t now_ns, const struct gp_event *ev
 		return rc;
 	gp_rotate_account(s, gp_max_u64(now_ns, s->now_ns));
 	gp_hold_expire(s);
+	gp_pile_expire(s);
 	s->overflow = 0;
 	s->arm_fails = 0;
 	apply(s, event, out);
@@ -550,6 +558,7 @@ int gp_sched_step(struct gp_sched *s, uint64_t now_ns, const struct gp_event *ev
 	gp_rotate_reconcile(s);
 	gp_min_reconcile(s, event);
 	gp_cut_reconcile(s);
+	gp_pile_reconcile(s);
 	gp_group_reconcile(s, out);
 	arm(s, out);
 	return 0;
@@ -644,6 +653,7 @@ int gp_sched_tenant_stat(const struct gp_sched *s, uint32_t tenant,
 		.guessing = gp_hold_guessing(t),
 		.guess_worked = t->guess_worked,
 		.held_since_ns = t->held_since_ns,
+		.piles = gp_pile_lately(s, t),
 	};
 	stat_groups(s, (uint32_t)(t - s->tenant), stat);
 	return 0;

@@ -44,6 +44,7 @@
 /* Of BE's copy groups; any number of them may have it (docs/nvidia.md, "Copies"). */
 #define GP_SCHED_COPY_SLICE_US 5u
 #define GP_SCHED_HOLD_LIMIT_NS 20000000u
+#define GP_SCHED_PILE_SLICE_US 20000u
 
 /*
  * The core takes classes as include/gpreempt/class.h defines them. Only gp_policy_credit
@@ -99,6 +100,11 @@ enum gp_busy {
 	/* it has none yet: it defers rotation and may suspend BE, but preempts no LC; alone */
 	GP_BUSY_SOON = 1u << 2,
 	GP_BUSY_UNSURE = 1u << 3, /* observed from outside: IDLE may come late */
+	/*
+	 * LC: its launches pile up. It needs the device at at_ns, or from the next BUSY without
+	 * this bit on; alone. Where piles are not possible, it needs it at once
+	 */
+	GP_BUSY_PILES = 1u << 4,
 };
 
 enum gp_idle {
@@ -126,7 +132,8 @@ enum gp_idle {
  * @hint.lead_ns: the hold starts at most this long before @at_ns; 0: no limit
  * @hold.limit_ns: the longest time; of KEEP 0: no longer
  * @busy.how: enum gp_busy bits
- * @busy.at_ns: with GP_BUSY_ON: when the tenant had the device
+ * @busy.at_ns: with GP_BUSY_ON: when the tenant had the device; with GP_BUSY_PILES: when it needs
+ *	it at the latest
  * @idle.how: enum gp_idle
  * @queued.reported: the tenant reports this itself; BUSY may have missed the work
  * @slot.have: this instance has the device's short slice
@@ -289,6 +296,11 @@ struct gp_sched_config {
 	 * so that its new work can be observed; 0: it is suspended like a waiting one
 	 */
 	uint64_t idle_slice_us;
+	/*
+	 * with GP_LC_CUT_PREEMPT: BE's slice while the launches of all LC tenants pile up; 0: they
+	 * never do
+	 */
+	uint64_t pile_slice_us;
 };
 
 struct gp_sched;
@@ -381,6 +393,7 @@ struct gp_sched_tenant_stat {
 	uint32_t guessing;	   /* a prediction's hold is on, or will be */
 	uint32_t guess_worked;	   /* work came to the latest prediction */
 	uint64_t held_since_ns;	   /* start of the last hold, before any renewals */
+	uint32_t piles;		   /* LC: its launches piled up lately */
 };
 int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
 			 struct gp_sched_tenant_stat *stat);
@@ -415,6 +428,11 @@ enum gp_why {
 	 * if LC stays idle
 	 */
 	GP_WHY_SLOW,
+	/*
+	 * LC: its launches pile up until it waits, at the latest until until_ns; @other has the
+	 * device
+	 */
+	GP_WHY_PILES,
 };
 
 struct gp_sched_why {

@@ -41,10 +41,15 @@ static void why_on(const struct gp_sched *s, const struct gp_tenant *t, struct g
 {
 	const struct gp_tenant *lc = gp_cut_before(s, t);
 
-	if (lc && lc != t && !s->window_since_ns)
+	if (lc && lc != t && !s->window_since_ns) {
 		because_of_lc(why, lc);
-	else
+	} else if (s->piles && t->activity == GP_ACT_PILES) {
+		why->reason = GP_WHY_PILES;
+		why->other = gp_sched_resident(s);
+		why->until_ns = t->needs_ns;
+	} else {
 		why->reason = GP_WHY_RUNS;
+	}
 }
 
 static void why_lc_off(const struct gp_sched *s, const struct gp_tenant *t,

@@ -220,6 +220,7 @@ enum gp_wire_tenant_flags {
 	GP_WIRE_BUSY = 1u << 4,	  /* known to have work .. */
 	GP_WIRE_IDLE = 1u << 5,	  /* .. or to have none; neither: unknown */
 	GP_WIRE_BANNED = 1u << 6, /* it broke its class too often: suspended for good */
+	GP_WIRE_PILES = 1u << 7,  /* its launches piled up lately (docs/sched.md) */
 };
 
 /* Unknown figures are GP_WIRE_UNKNOWN. */

@@ -922,6 +922,7 @@ static uint32_t flags_of(const struct gp_dtenant *t, const struct gp_sched_tenan
 	flags |= t->reported == GP_REPORTED_BUSY ? GP_WIRE_BUSY : 0;
 	flags |= t->reported == GP_REPORTED_IDLE ? GP_WIRE_IDLE : 0;
 	flags |= t->banned ? GP_WIRE_BANNED : 0;
+	flags |= st->piles ? GP_WIRE_PILES : 0;
 	return flags;
 }
 

@@ -325,18 +325,22 @@ static void a_sentence_for_each(void **state)
 
 	r = reason_of(GP_WHY_SWITCHING);
 	assert_sentence(&r, "Its turn has begun: gpreemptd resumes it.");
-	r = reason_of(GP_WHY_SLOW + 1);
-	assert_sentence(&r, "Unknown reason 11; install the gpreempt of gpreemptd's version.");
+	r = reason_of(GP_WHY_PILES);
+	r.until_ns = 3000000;
+	assert_sentence(&r, "Its launches pile up while best-effort work runs, until it waits for "
+			    "them, for 3.00ms more at most.");
+	r = reason_of(GP_WHY_PILES + 1);
+	assert_sentence(&r, "Unknown reason 12; install the gpreempt of gpreemptd's version.");
 }
 
 static void each_reason_has_a_name(void **state)
 {
-	for (uint32_t i = 0; i <= GP_WHY_SLOW; i++) {
+	for (uint32_t i = 0; i <= GP_WHY_PILES; i++) {
 		assert_string_not_equal(gp_why_name(i), "unknown");
 		for (uint32_t other = 0; other < i; other++)
 			assert_string_not_equal(gp_why_name(i), gp_why_name(other));
 	}
-	assert_string_equal(gp_why_name(GP_WHY_SLOW + 1), "unknown");
+	assert_string_equal(gp_why_name(GP_WHY_PILES + 1), "unknown");
 }
 
 static char *late(uint32_t cls, uint32_t origin, uint32_t usage)

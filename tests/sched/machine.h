@@ -27,6 +27,8 @@ struct machine {
 	bool idle[M_TENANTS + 1];     /* it has no work, whether it runs or not */
 	bool runs[M_TENANTS + 1];     /* on, or may be */
 	bool is_short[M_TENANTS + 1]; /* short, or may be */
+	uint64_t slice_us[M_TENANTS + 1];
+	uint32_t preempts[M_TENANTS + 1];
 	uint64_t ran_ns[M_TENANTS + 1];
 	uint64_t off_since_ns[M_TENANTS + 1], longest_off_ns[M_TENANTS + 1];
 	uint64_t steps;
@@ -155,6 +157,9 @@ static inline void machine_done(struct machine *m)
 			m->longest_off_ns[g] = off;
 	} else if (d.type == GP_DO_SET_SLICE) {
 		m->is_short[g] = d.slice_us == GP_SCHED_BE_SLICE_US;
+		m->slice_us[g] = d.slice_us;
+	} else if (d.type == GP_DO_PREEMPT) {
+		m->preempts[g]++;
 	}
 	machine_ev(m, ev);
 }

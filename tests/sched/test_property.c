@@ -96,7 +96,7 @@ static uint8_t rnd_kind(void)
 
 static void generate(struct sequence *q)
 {
-	q->config = rnd() & 0x3ffff;
+	q->config = rnd() & 0x7ffff;
 	q->close = rnd() % 2;
 	q->count = 10 + rnd() % (OPS_MAX - 10);
 	for (size_t i = 0; i < q->count; i++) {
@@ -145,7 +145,8 @@ static struct gp_sched_config config_of(uint32_t bits)
 		.be_min_pct = (bits >> 11) % 4 == 0 ? 20 : 0,
 		.lc_preempt = (bits >> 13) % 4 % 3,
 		.idle_slice_us = bits >> 15 & 1 ? 500 : 0,
-		.leave_limit_ns = bits >> 16 ? 0 : 1000000,
+		.leave_limit_ns = bits >> 16 & 3 ? 0 : 1000000,
+		.pile_slice_us = bits >> 18 & 1 ? 20000 : 0,
 	};
 
 	if (!c.slice_preempts && c.rotate)
@@ -236,7 +237,8 @@ static void fill(const struct world *w, const struct op *op, struct gp_event *ev
 		ev->hold.limit_ns = op->b * 20000ull;
 		break;
 	case OP_BUSY:
-		ev->busy.how = op->b & 15;
+		ev->busy.how = op->b & 31;
+		ev->busy.at_ns = w->now_ns + op->b * 40000ull;
 		break;
 	case OP_IDLE:
 		ev->idle.how = op->b % 3;

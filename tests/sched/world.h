@@ -180,6 +180,13 @@ static inline bool w_may_be_before(const struct world *w, const struct w_tenant 
 	return w_before(w, a, b) || (w->sjf && a->spec.cls.value == b->spec.cls.value);
 }
 
+/* Best-effort's while LC's launches pile up. */
+static inline bool w_is_long(const struct world *w, const struct w_group *g)
+{
+	return w->tenant[g->tenant].spec.cls.cls == GP_CLASS_BE && w->config.pile_slice_us &&
+	       g->slice_us == w->config.pile_slice_us;
+}
+
 /* A more urgent tenant must have work, or expect it. */
 static inline void w_check_preempt(struct world *w, const struct w_group *g)
 {
@@ -188,14 +195,14 @@ static inline void w_check_preempt(struct world *w, const struct w_group *g)
 	if (w->config.lc_preempt != GP_LC_CUT_PREEMPT || !w->config.rotate ||
 	    !w->config.slice_preempts)
 		w_broken(w, "a turn ended where none can be");
-	if (!g->tenant || t->spec.cls.cls != GP_CLASS_LC)
-		w_broken(w, "the turn ended of one that is not LC");
+	if (!g->tenant || (t->spec.cls.cls != GP_CLASS_LC && !w_is_long(w, g)))
+		w_broken(w, "the turn ended of one that is neither LC nor has a long slice");
 	for (size_t i = 1; i <= W_TENANTS; i++) {
 		const struct w_tenant *u = &w->tenant[i];
 
 		if (u != t && u->there && u->spec.cls.cls == GP_CLASS_LC &&
 		    (u->seg || u->hand || u->kept_end_ns || u->hinted || !u->idle) &&
-		    (w->edf || w_may_be_before(w, u, t)))
+		    (t->spec.cls.cls == GP_CLASS_BE || w->edf || w_may_be_before(w, u, t)))
 			return;
 	}
 	w_broken(w, "a turn ended for nobody");

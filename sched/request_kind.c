@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * request_kind.c - see request_kind.h.
+ *
+ * Two lengths are known of each request: of its launches, and of the wait that follows. A dense
+ * request spends its time in the wait. If one of long launches and a short wait had the device
+ * from its first launch on, its kernels may fit the time of the launches or fill it. So the next
+ * one piles up on trial. Then the wait shows how long its kernels take.
+ *
+ * From then on the kind needs the device so long before the wait that the pile is done by then.
+ * That lead grows with each wait that is too long, and falls slowly. A kind whose pile takes
+ * half as long as its launches gains little, and is dense again for a while.
+ */
+#include "sched/request_kind.h"
+
+#include <string.h>
+
+#define US 1000ull
+#define MS 1000000ull
+
+#define LAUNCHES_NS MS	   /* shorter ones gain less than a preemption costs */
+#define WAIT_NS (300 * US) /* a preemption takes as long (H200) */
+#define FITS_TO_PILE 6u	   /* of 8 */
+#define FITS_TO_STAY 5u	   /* likewise */
+#define RHYTHM 4u	   /* requests until the time of the wait is predicted */
+#define OVERRUN 2u	   /* times the usual launches: it may not wait at all */
+#define REST 64u	   /* requests; doubles .. */
+#define REST_SHIFT_MAX 6u  /* .. up to 4,096 */
+#define CALM 64u	   /* requests, after which setbacks no longer count */
+#define LATELY_NS (10000 * MS)
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static unsigned int ones(uint8_t bits)
+{
+	return (unsigned int)__builtin_popcount(bits);
+}
+
+static struct gp_request_kind *find(struct gp_requests *r, uint64_t key)
+{
+	struct gp_request_kind *oldest = &r->kind[0];
+
+	for (uint32_t i = 0; i < GP_REQUEST_KINDS; i++) {
+		struct gp_request_kind *k = &r->kind[i];
+
+		if (k->used && k->key == key)
+			return k;
+		if (k->used < oldest->used)
+			oldest = k;
+	}
+	*oldest = (struct gp_request_kind){ .key = key };
+	return oldest;
+}
+
+static bool has_rhythm(const struct gp_request_kind *k)
+{
+	return k->samples >= RHYTHM && k->off_ns <= k->launch_ns / 4;
+}
+
+/* When a piled request needs the device. */
+static uint64_t needs_ns(const struct gp_request_kind *k, uint64_t now_ns)
+{
+	const uint64_t early_ns = k->lead_ns + 2 * k->off_ns;
+
+	if (!has_rhythm(k))
+		return now_ns + OVERRUN * k->launch_ns;
+	return now_ns + (early_ns < k->launch_ns ? k->launch_ns - early_ns : 1);
+}
+
+uint64_t gp_request_begin(struct gp_requests *r, uint64_t key, uint64_t now_ns, bool pile)
+{
+	struct gp_request_kind *k = find(r, key);
+
+	k->used = ++r->count;
+	r->now = k;
+	r->first_ns = now_ns;
+	r->wait_ns = 0;
+	r->piled = pile && k->piles;
+	if (k->piles)
+		r->piled_ns = now_ns;
+	r->needs_ns = r->piled ? needs_ns(k, now_ns) : 0;
+	return r->needs_ns;
+}
+
+void gp_request_wait(struct gp_requests *r, uint64_t now_ns)
+{
+	if (r->now && !r->wait_ns)
+		r->wait_ns = now_ns;
+}
+
+static void learn_launches(struct gp_request_kind *k, uint64_t ns)
+{
+	if (!k->samples) {
+		k->launch_ns = ns;
+		k->off_ns = ns / 2;
+	} else {
+		k->off_ns += distance(ns, k->launch_ns) / 8 - k->off_ns / 8;
+		k->launch_ns += ns / 8 - k->launch_ns / 8;
+	}
+	if (k->samples < RHYTHM)
+		k->samples++;
+}
+
+static void start_piling(struct gp_request_kind *k)
+{
+	k->piles = true;
+	k->lead_ns = 0;
+	k->calm = 0;
+	k->fits = UINT8_MAX;
+}
+
+static void stop_piling(struct gp_request_kind *k)
+{
+	k->piles = false;
+	k->fits = 0;
+	k->rest = REST << (k->setbacks < REST_SHIFT_MAX ? k->setbacks : REST_SHIFT_MAX);
+	k->setbacks++;
+}
+
+/* It had the device as it launched. */
+static void judge_dense(struct gp_request_kind *k, uint64_t launch_ns, uint64_t wait_ns)
+{
+	const bool fits = launch_ns >= LAUNCHES_NS && wait_ns <= launch_ns / 4;
+
+	k->fits = (uint8_t)(k->fits << 1 | fits);
+	if (k->piles)
+		k->piles = ones(k->fits) >= FITS_TO_STAY; /* it was not allowed to */
+	else if (k->rest)
+		k->rest--;
+	else if (fits && ones(k->fits) >= FITS_TO_PILE)
+		start_piling(k);
+}
+
+/* @early: it had the device before the wait, by prediction. */
+static void learn_lead(struct gp_request_kind *k, uint64_t wait_ns, bool early)
+{
+	if (!k->lead_ns || !early)
+		k->lead_ns = wait_ns; /* as long as the whole pile takes */
+	else if (wait_ns > WAIT_NS)
+		k->lead_ns += (wait_ns - WAIT_NS) / 2;
+	else
+		k->lead_ns -= k->lead_ns / 128;
+	if (k->lead_ns > k->launch_ns)
+		k->lead_ns = k->launch_ns;
+}
+
+static void judge_piled(struct gp_request_kind *k, uint64_t launch_ns, uint64_t wait_ns, bool early)
+{
+	const uint64_t half_ns = k->launch_ns / 2;
+	bool fits;
+
+	learn_lead(k, wait_ns, early);
+	fits = launch_ns >= LAUNCHES_NS / 2 && wait_ns <= launch_ns / 2 && k->lead_ns <= half_ns;
+	k->fits = (uint8_t)(k->fits << 1 | fits);
+	/* One pile as long as the launches is more than chance. */
+	if (wait_ns > launch_ns || ones(k->fits) < FITS_TO_STAY)
+		stop_piling(k);
+	k->calm = fits ? k->calm + 1 : 0;
+	if (k->calm >= CALM)
+		k->setbacks = 0;
+}
+
+void gp_request_end(struct gp_requests *r, uint64_t now_ns)
+{
+	struct gp_request_kind *k = r->now;
+	uint64_t launch_ns;
+	bool early;
+
+	r->now = NULL;
+	if (!k)
+		return;
+	if (!r->wait_ns)
+		r->wait_ns = now_ns;
+	launch_ns = r->wait_ns - r->first_ns;
+	early = r->needs_ns < r->wait_ns;
+	learn_launches(k, launch_ns);
+	if (r->piled)
+		judge_piled(k, launch_ns, now_ns - r->wait_ns, early);
+	else
+		judge_dense(k, launch_ns, now_ns - r->wait_ns);
+}
+
+void gp_request_void(struct gp_requests *r)
+{
+	r->now = NULL;
+}
+
+bool gp_requests_sparse(const struct gp_requests *r, uint64_t now_ns)
+{
+	return r->piled_ns && now_ns - r->piled_ns < LATELY_NS;
+}
