@@ -14,6 +14,7 @@ struct run {
 	struct gp_cmd_args cmd;
 	bool auto_hold;
 	bool no_predict;
+	bool no_pile;
 	bool no_preload;
 	bool no_daemon;
 	bool memory;
@@ -31,6 +32,11 @@ static const struct argp_option options[] = {
 	  "lc: hold the GPU from the first work after idleness until CMD waits for it", 0 },
 	{ "no-predict", 'P', NULL, 0,
 	  "lc: do not predict the next request of a CMD that gives no hints", 0 },
+	{ "no-pile", 'I', NULL, 0,
+	  "lc: let no launches pile up while best-effort runs, although CMD launches for longer "
+	  "than "
+	  "its kernels run",
+	  0 },
 	{ "no-preload", 'L', NULL, 0,
 	  "do not set LD_PRELOAD, for a CMD that starts programs which it breaks; holds come in "
 	  "pieces of 500 us",
@@ -55,6 +61,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'P':
 		r->no_predict = true;
+		return 0;
+	case 'I':
+		r->no_pile = true;
 		return 0;
 	case 'L':
 		r->no_preload = true;
@@ -107,6 +116,7 @@ int gp_verb_run(int argc, char **argv)
 	if ((r.memory && set_memory()) || (r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
 	    (r.no_preload && setenv("GPREEMPT_PRELOAD", "0", 1)) ||
 	    (r.no_daemon && setenv("GPREEMPT_START_DAEMON", "0", 1)) ||
+	    (r.no_pile && setenv("GPREEMPT_PILE", "0", 1)) ||
 	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))
 		return gp_fail("run: cannot set the environment: %s", strerror(errno));
 	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device, r.cmd.argv[0]);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "client/engine.h"
+#include "client/pile.h"
 #include "client/start_daemon.h"
 #include "client/yield.h"
 #include "hal/timer.h"
@@ -509,15 +510,25 @@ static void say_slot(struct gp_client_device *dev)
 	gp_client_device_unlock(dev);
 }
 
-/* Another best-effort process has the short slice: only a daemon lets them take turns. */
+static bool others_are_there(void)
+{
+	pid_t pid[2];
+
+	return gp_wire_tenants(pid, 2) > 1;
+}
+
+/*
+ * Another best-effort process has the short slice: only a daemon lets them take turns. Or this
+ * process's launches could pile up: only a daemon preempts others as it waits.
+ */
 static bool needs_one(struct gp_client_device *dev)
 {
-	bool waits;
+	bool needs;
 
 	pthread_mutex_lock(&dev->lock);
-	waits = dev->slot == GP_SLOT_WAITING;
+	needs = dev->slot == GP_SLOT_WAITING || (gp_pile_could(dev) && others_are_there());
 	gp_client_device_unlock(dev);
-	return waits && dev->link.state == GP_DAEMON_LINK_NONE;
+	return needs && dev->link.state == GP_DAEMON_LINK_NONE;
 }
 
 static void look_for_it(struct gp_client_device *dev)

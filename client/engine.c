@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/keep.h"
+#include "client/pile.h"
 #include "client/predict.h"
 #include "client/start_daemon.h"
 #include "client/yield.h"
@@ -93,6 +94,11 @@ const struct gp_engine_hooks *gp_engine_hooks(void)
 bool gp_engine_sync_seen(void)
 {
 	return atomic_load(&engine.sync_watched) == 1;
+}
+
+bool gp_engine_piles(void)
+{
+	return engine.hooks.pile;
 }
 
 bool gp_engine_predicts(void)
@@ -318,12 +324,13 @@ void gp_client_device_unlock(struct gp_client_device *dev)
 	} while (atomic_load(&dev->queue_waits) && !pthread_mutex_trylock(&dev->lock));
 }
 
-void gp_client_device_work(struct gp_client_device *dev, struct gp_ectx *c, bool busy)
+void gp_client_device_work(struct gp_client_device *dev, struct gp_ectx *c, bool busy, uint64_t key)
 {
 	struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE, .tenant = c->tenant };
 	const bool predicts = atomic_load_explicit(&dev->predicts, memory_order_relaxed);
 
 	pthread_mutex_lock(&dev->lock);
+	gp_pile_work(dev, c, busy, key);
 	if (predicts) {
 		gp_predict_work(dev, busy);
 		gp_keep_work(dev, c, busy);
@@ -336,16 +343,34 @@ void gp_client_device_work(struct gp_client_device *dev, struct gp_ectx *c, bool
 	gp_client_device_unlock(dev);
 }
 
-void gp_client_device_queued(struct gp_client_device *dev, const struct gp_ectx *c)
+void gp_client_device_queued(struct gp_client_device *dev, struct gp_ectx *c)
 {
 	struct gp_event ev = { .type = GP_EV_QUEUED, .tenant = c->tenant };
 	const bool predicts = atomic_load_explicit(&dev->predicts, memory_order_relaxed);
 
 	pthread_mutex_lock(&dev->lock);
+	gp_pile_wait(dev, c);
 	if (predicts)
-		gp_keep_wait(dev, &dev->ctx[c - dev->ctx]);
+		gp_keep_wait(dev, c);
 	else if (dev->cls.cls == GP_CLASS_LC)
 		(void)gp_client_device_event_locked(dev, &ev);
+	gp_client_device_unlock(dev);
+}
+
+void gp_client_device_waits(struct gp_client_device *dev, struct gp_ectx *c, enum gp_wait wait)
+{
+	pthread_mutex_lock(&dev->lock);
+	switch (wait) {
+	case GP_WAIT_BEGINS:
+		gp_pile_wait(dev, c);
+		break;
+	case GP_WAIT_COPIED:
+		gp_pile_again(dev, c);
+		break;
+	case GP_WAIT_ELSE:
+		gp_pile_void(dev, c);
+		break;
+	}
 	gp_client_device_unlock(dev);
 }
 

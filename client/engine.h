@@ -33,6 +33,7 @@
 #include "runtime/class.h"
 #include "runtime/runtime.h"
 #include "sched/anticipate.h"
+#include "sched/request_kind.h"
 #include "sched/sched.h"
 
 #define GP_BASE_TENANT 1u
@@ -59,6 +60,7 @@ struct gp_ectx {
 	uint32_t tenant;	       /* permanent for this place */
 	atomic_int busy;	       /* last reported BUSY (1) or IDLE (0) */
 	struct gp_hold *_Atomic marks; /* hold[0], for gp_client_device_queued_in(); NULL: none */
+	atomic_bool piling;	       /* needs_ns is not 0 */
 
 	uint32_t refs;		 /* handles; all fields from here on belong to one context */
 	struct gp_hold *hold[2]; /* two: a renewal overlaps */
@@ -82,6 +84,15 @@ struct gp_ectx {
 	uint8_t gone;		/* context destroyed; holds given up */
 	bool kept;		/* keep.c: until it says otherwise, or a limit is over */
 	struct gp_anticipation pauses;
+	struct gp_requests requests; /* pile.c, also the rest */
+	uint64_t request_key;
+	uint64_t needs_ns; /* its launches pile up until then, or until it waits; 0: do not */
+};
+
+enum gp_wait {
+	GP_WAIT_BEGINS,
+	GP_WAIT_COPIED, /* it is over, and was for copies alone */
+	GP_WAIT_ELSE,	/* it may begin, for a reason of the call's own */
 };
 
 enum gp_slot_state {
@@ -165,6 +176,8 @@ struct gp_engine_hooks {
 	 * leave soon. Never waits. NULL: none can.
 	 */
 	void (*memory)(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat);
+	/** Let launches of an LC process that is limited by its CPU pile up (pile.h). */
+	bool pile;
 	/** Hold automatically for work of an LC context, until it is idle. */
 	bool auto_hold;
 };
@@ -178,6 +191,7 @@ void gp_engine_set_hooks(const struct gp_engine_hooks *hooks);
 int gp_engine_watch_sync(void);
 void gp_engine_watch_launches(void);
 bool gp_engine_predicts(void);
+bool gp_engine_piles(void);
 
 /**
  * The engine's device for @id, created if necessary; @ops opens it. Borrowed, lives as long as
@@ -194,11 +208,14 @@ int gp_client_device_event(struct gp_client_device *dev, struct gp_event *ev);
 /**
  * @ctx has work from now on, or has none any more, as observed from its calls. The daemon
  * always gets this. The core gets it unless work is predicted: the end of a predicted hold
- * shows when the work came. For best-effort only the daemon needs it.
+ * shows when the work came. For best-effort only the daemon needs it. @key: the call that began it.
  */
-void gp_client_device_work(struct gp_client_device *dev, struct gp_ectx *ctx, bool busy);
+void gp_client_device_work(struct gp_client_device *dev, struct gp_ectx *ctx, bool busy,
+			   uint64_t key);
 /** @ctx waits for all its queued work. No effect with prediction. */
-void gp_client_device_queued(struct gp_client_device *dev, const struct gp_ectx *ctx);
+void gp_client_device_queued(struct gp_client_device *dev, struct gp_ectx *ctx);
+/** enum gp_wait: what a call of @ctx means for launches that pile up. */
+void gp_client_device_waits(struct gp_client_device *dev, struct gp_ectx *ctx, enum gp_wait wait);
 /** @ctx reports that all its work is queued, the last in @stream: gp_queued(). */
 int gp_client_device_queued_in(struct gp_client_device *dev, const struct gp_ectx *ctx,
 			       void *stream);

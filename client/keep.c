@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/keep.h"
 
+#include "client/pile.h"
+
 /* One switch away and one back. */
 static uint64_t keep_ns(const struct gp_client_device *dev)
 {
@@ -21,10 +23,15 @@ void gp_keep_work(struct gp_client_device *dev, struct gp_ectx *c, bool busy)
 {
 	const uint64_t now_ns = gp_client_device_now(dev);
 
-	if (busy)
+	uint64_t for_ns;
+
+	if (busy) {
 		gp_anticipate_busy(&c->pauses, now_ns, keep_ns(dev));
-	else
-		keep(dev, c, gp_anticipate_idle(&c->pauses, now_ns, keep_ns(dev)));
+		return;
+	}
+	for_ns = gp_anticipate_idle(&c->pauses, now_ns, keep_ns(dev));
+	/* The next launches do not need the device. */
+	keep(dev, c, gp_pile_lets(dev, c) ? 0 : for_ns);
 }
 
 void gp_keep_wait(struct gp_client_device *dev, struct gp_ectx *c)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "client/engine.h"
+#include "client/pile.h"
 #include "runtime/clocks.h"
 #include "runtime/log.h"
 #include "sched/arrival_predictor.h"
@@ -255,7 +256,7 @@ static void guess_next(struct gp_client_device *dev, struct gp_predictor *p)
 	if (!p->ctx || p->ctx->gone ||
 	    gp_sched_tenant_stat(gp_runtime_core(dev->rt), p->ctx->tenant, &st))
 		return;
-	if (st.guessing || st.held)
+	if (st.guessing || st.held || gp_pile_lets(dev, p->ctx))
 		return;
 	if (p->guessed)
 		collect(dev, p, &st);

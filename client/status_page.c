@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "client/engine.h"
+#include "client/pile.h"
 #include "client/predict.h"
 #include "wire/page.h"
 
@@ -81,7 +82,7 @@ void gp_status_page_forget(struct gp_client_device *dev)
 
 /* Sums over present contexts; counters include former ones. */
 struct sums {
-	uint64_t hints, segments, holds, late, expired, held_ns, margin_ns, next_ns;
+	uint64_t hints, segments, holds, late, expired, held_ns, margin_ns, next_ns, needs_ns;
 	uint32_t activity;
 	size_t contexts, unreported;
 };
@@ -95,6 +96,21 @@ static uint64_t next_of(const struct gp_client_device *dev, const struct gp_ectx
 	if (c->next_ns > now_ns)
 		return c->next_ns;
 	return then_ns > now_ns ? then_ns : 0;
+}
+
+/* The launches of all contexts with work pile up, or none's do. */
+static void add_work(const struct gp_ectx *c, struct sums *s)
+{
+	const bool first = !(s->activity & GP_PAGE_WORK);
+
+	s->activity |= GP_PAGE_WORK;
+	if (!c->needs_ns || (!first && !(s->activity & GP_PAGE_PILES))) {
+		s->activity &= ~(uint32_t)GP_PAGE_PILES;
+		return;
+	}
+	s->activity |= GP_PAGE_PILES;
+	if (first || c->needs_ns < s->needs_ns)
+		s->needs_ns = c->needs_ns;
 }
 
 static void add_context(const struct gp_client_device *dev, const struct gp_ectx *c, struct sums *s)
@@ -121,7 +137,7 @@ static void add_context(const struct gp_client_device *dev, const struct gp_ectx
 	if (st.held || st.queued)
 		s->activity |= GP_PAGE_HELD;
 	if (c->work == GP_WORK_THERE)
-		s->activity |= GP_PAGE_WORK;
+		add_work(c, s);
 	s->contexts++;
 	s->unreported += c->work == GP_WORK_UNKNOWN;
 }
@@ -198,6 +214,8 @@ static void set_activity(struct gp_client_device *dev, uint32_t activity)
 	atomic_store(&p->page->activity, activity);
 	if (!before || !activity)
 		wake(p, GP_PAGE_WAKE_NOW);
+	else if (before & GP_PAGE_PILES)
+		wake(p, GP_PAGE_TAKES_PILES);
 }
 
 void gp_status_page_update(struct gp_client_device *dev)
@@ -227,6 +245,10 @@ void gp_status_page_update(struct gp_client_device *dev)
 	if (p->hints || p->predicts)
 		provides |= GP_PAGE_PROVIDES_NEXT;
 	/* Work bits are valid from the time that they are kept up to date. */
+	if (gp_pile_could(dev))
+		provides |= GP_PAGE_PROVIDES_PILES;
+	if (s.activity & GP_PAGE_PILES)
+		put(&page->needs_ns, s.needs_ns);
 	if (!(provides & GP_PAGE_PROVIDES_WORK))
 		atomic_store_explicit(&page->provides, provides, memory_order_release);
 	set_activity(dev, activity_of(dev, &s));

@@ -98,6 +98,7 @@ static void start(void)
 	const char *text = secure_getenv("GPREEMPT_CLASS");
 	const char *hold = secure_getenv("GPREEMPT_AUTO_HOLD");
 	const char *predict = secure_getenv("GPREEMPT_PREDICT");
+	const char *pile = secure_getenv("GPREEMPT_PILE");
 	const char *why;
 	int err;
 
@@ -114,6 +115,7 @@ static void start(void)
 	hooks.predict = !hooks.auto_hold && (!predict || strcmp(predict, "0"));
 	hooks.memory = gp_memory_stat;
 	gp_memory_start(hooks.request.cls.cls == GP_CLASS_LC);
+	hooks.pile = !hooks.auto_hold && (!pile || strcmp(pile, "0"));
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);
 	if (!err)

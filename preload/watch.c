@@ -92,12 +92,18 @@ static void tell(struct gp_client_device *dev, const struct gp_ectx *c, uint32_t
 }
 
 /* Only a change is an event: a launch among others costs two loads. */
-static void tell_busy(struct gp_client_device *dev, struct gp_ectx *c, int busy)
+static void tell_busy(struct gp_client_device *dev, struct gp_ectx *c, int busy, uint64_t key)
 {
 	if (atomic_load_explicit(&c->busy, memory_order_relaxed) == busy ||
 	    atomic_exchange(&c->busy, busy) == busy)
 		return;
-	gp_client_device_work(dev, c, busy);
+	gp_client_device_work(dev, c, busy, key);
+}
+
+/* The request that begins with this call is of a kind of its own. */
+static uint64_t key_of(const struct gp_watched *w, const void *word)
+{
+	return (uintptr_t)word ^ (uint64_t)w->kind << 56;
 }
 
 static void submitted(void)
@@ -115,7 +121,7 @@ static void still_busy(struct gp_client_device *dev, struct gp_ectx *c)
 	if (!gp_client_device_is_be(dev))
 		return;
 	atomic_store_explicit(&computes, true, memory_order_relaxed);
-	tell_busy(dev, c, 1);
+	tell_busy(dev, c, 1, 0);
 }
 
 /* Has the work launched before the call ended when the call returns? */
@@ -138,11 +144,17 @@ static bool waited(enum gp_call_kind kind, int result)
  * The app waits for all its work, so all of it is queued. The queue keeps the device, and a
  * hold would only slow it.
  */
-static void begin_wait(enum gp_call_kind kind, struct gp_client_device *dev,
-		       const struct gp_ectx *c)
+static void begin_wait(enum gp_call_kind kind, struct gp_client_device *dev, struct gp_ectx *c)
 {
 	if (waited(kind, 0) && atomic_load_explicit(&c->busy, memory_order_relaxed))
 		gp_client_device_queued(dev, c);
+}
+
+/* Launches that pile up need the device from now on. Else this costs a load. */
+static void end_pile(struct gp_client_device *dev, struct gp_ectx *c, enum gp_wait wait)
+{
+	if (atomic_load_explicit(&c->piling, memory_order_relaxed))
+		gp_client_device_waits(dev, c, wait);
 }
 
 static void begin_sync(struct gp_watched *w, struct gp_client_device *dev, const struct gp_ectx *c)
@@ -176,23 +188,26 @@ static void enter(struct gp_watched *w, void *word, struct gp_client_device *dev
 	switch (w->kind) {
 	case GP_CALL_LAUNCH:
 	case GP_CALL_LAUNCH_EX:
-		if (first_launch(word))
+		if (first_launch(word)) {
+			end_pile(dev, c, GP_WAIT_ELSE);
 			begin_sync(w, dev, c);
+		}
 		atomic_store_explicit(&computes, true, memory_order_relaxed);
 		submitted();
-		tell_busy(dev, c, 1);
+		tell_busy(dev, c, 1, key_of(w, word));
 		break;
 	case GP_CALL_SUBMIT:
 		atomic_store_explicit(&computes, true, memory_order_relaxed);
 		/* fallthrough */
 	case GP_CALL_COPY:
 		submitted();
-		tell_busy(dev, c, 1);
+		tell_busy(dev, c, 1, key_of(w, word));
 		break;
 	case GP_CALL_RECORD:
 		atomic_store_explicit(&unrecorded, false, memory_order_relaxed);
 		break;
 	case GP_CALL_CONTEXT:
+		end_pile(dev, c, GP_WAIT_ELSE);
 		gp_client_device_others_off(dev, c);
 		begin_sync(w, dev, c);
 		break;
@@ -203,8 +218,14 @@ static void enter(struct gp_watched *w, void *word, struct gp_client_device *dev
 		begin_sync(w, dev, c);
 		break;
 	case GP_CALL_SYNC_IDLE:
+		if (atomic_load_explicit(&c->busy, memory_order_relaxed) == 1)
+			gp_client_device_waits(dev, c, GP_WAIT_BEGINS);
 		begin_sync(w, dev, c);
 		still_busy(dev, c);
+		break;
+	case GP_CALL_QUERY:
+		/* A loop of queries is a wait. */
+		end_pile(dev, c, GP_WAIT_BEGINS);
 		break;
 	case GP_CALL_WAIT:
 	case GP_CALL_WAIT_EVENT:
@@ -260,8 +281,12 @@ void gp_watch_end(const struct gp_watched *w, int result)
 	if (!waited(w->kind, result))
 		return;
 	c = gp_engine_find(w->context, &dev);
-	if (c && (w->kind == GP_CALL_SYNC_IDLE || computed()))
-		tell_busy(dev, c, 0);
+	if (!c)
+		return;
+	if (w->kind == GP_CALL_SYNC_IDLE || computed())
+		tell_busy(dev, c, 0, 0);
+	else if (atomic_load_explicit(&c->busy, memory_order_relaxed) == 1)
+		gp_client_device_waits(dev, c, GP_WAIT_COPIED);
 }
 
 bool gp_watch_first(struct gp_watched *w, enum gp_call_kind kind, void *word)

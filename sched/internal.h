@@ -69,6 +69,7 @@ struct gp_tenant {
 	/* pile.c */
 	uint64_t needs_ns; /* GP_ACT_PILES until then at the latest */
 	uint64_t piled_ns; /* its launches piled up last; 0: they never did */
+	uint32_t piled;	   /* those of its present work did, or do */
 
 	/* hold.c */
 	uint32_t seg_depth, hand_depth, sync_depth;

@@ -191,7 +191,8 @@ bool gp_leave_keeps_off(const struct gp_sched *s, const struct gp_tenant *t)
 	struct stretch may;
 	uint64_t paused_ns;
 
-	if (!t->slow || s->window_since_ns)
+	/* While launches pile up LC waits no longer than its requests show (request_kind.h). */
+	if (!t->slow || s->window_since_ns || s->piles)
 		return false;
 	if (!s->pause_since_ns || s->soon_until_ns > s->now_ns)
 		return true;
@@ -236,9 +237,9 @@ static uint64_t probe_at_ns(const struct gp_sched *s, const struct gp_tenant *t)
 
 static bool may_probe(const struct gp_sched *s, const struct gp_tenant *t)
 {
-	return t && !t->slow && !t->probing && s->group[s->resident].run == GP_RUN_ON &&
-	       t->activity != GP_ACT_IDLE && s->pause_since_ns && !s->window_since_ns &&
-	       s->lc_there;
+	return t && !s->piles && !t->slow && !t->probing &&
+	       s->group[s->resident].run == GP_RUN_ON && t->activity != GP_ACT_IDLE &&
+	       s->pause_since_ns && !s->window_since_ns && s->lc_there;
 }
 
 void gp_leave_reconcile(struct gp_sched *s)

@@ -7,7 +7,8 @@
  * slice. BE is preempted when a tenant waits, or when it needs the device to be done by then.
  *
  * LC that does not pile up needs the short slice: the hardware preempts BE for it as soon as it
- * has work. The core cannot know of that work in time.
+ * has work. The core cannot know of that work in time. A dense request of a tenant that else piles
+ * up has the short slice while it lasts.
  */
 #include "sched/internal.h"
 
@@ -37,6 +38,7 @@ bool gp_pile_begin(struct gp_sched *s, struct gp_tenant *t, uint64_t needs_ns)
 	gp_hold_idle(t);
 	gp_deadline_end(t);
 	t->activity = GP_ACT_PILES;
+	t->piled = 1;
 	t->unsure = 0;
 	t->needs_ns = gp_min_u64(needs_ns, s->now_ns + LATELY_NS / 2);
 	t->piled_ns = s->piled_ns = s->now_ns;
@@ -77,6 +79,12 @@ static bool needs_device(const struct gp_tenant *t)
 	return gp_is_lc(t) && (t->activity == GP_ACT_BUSY || t->held || t->seg_depth);
 }
 
+/* Launches of its work may find the device idle, and need the short slice then. */
+static bool is_dense(const struct gp_tenant *t)
+{
+	return needs_device(t) && !t->piled;
+}
+
 /* Some LC tenant's launches piled up lately, and those of all that have groups here did. */
 static bool all_pile(const struct gp_sched *s)
 {
@@ -87,7 +95,7 @@ static bool all_pile(const struct gp_sched *s)
 
 		if (!gp_computes(g) || g->tenant == GP_NONE || !gp_is_lc(&s->tenant[g->tenant]))
 			continue;
-		if (!gp_pile_lately(s, &s->tenant[g->tenant]))
+		if (!gp_pile_lately(s, &s->tenant[g->tenant]) || is_dense(&s->tenant[g->tenant]))
 			return false;
 		any = true;
 	}

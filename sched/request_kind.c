@@ -10,6 +10,8 @@
  * From then on the kind needs the device so long before the wait that the pile is done by then.
  * That lead grows with each wait that is too long, and falls slowly. A kind whose pile takes
  * half as long as its launches gains little, and is dense again for a while.
+ *
+ * Small requests between sparse ones pile up, too: each change of BE's slice would cost more.
  */
 #include "sched/request_kind.h"
 
@@ -78,7 +80,7 @@ uint64_t gp_request_begin(struct gp_requests *r, uint64_t key, uint64_t now_ns, 
 	r->now = k;
 	r->first_ns = now_ns;
 	r->wait_ns = 0;
-	r->piled = pile && k->piles;
+	r->piled = pile && (k->piles || (k->is_small && gp_requests_sparse(r, now_ns)));
 	if (k->piles)
 		r->piled_ns = now_ns;
 	r->needs_ns = r->piled ? needs_ns(k, now_ns) : 0;
@@ -125,6 +127,7 @@ static void judge_dense(struct gp_request_kind *k, uint64_t launch_ns, uint64_t 
 {
 	const bool fits = launch_ns >= LAUNCHES_NS && wait_ns <= launch_ns / 4;
 
+	k->is_small = launch_ns < LAUNCHES_NS && wait_ns < LAUNCHES_NS;
 	k->fits = (uint8_t)(k->fits << 1 | fits);
 	if (k->piles)
 		k->piles = ones(k->fits) >= FITS_TO_STAY; /* it was not allowed to */
@@ -150,13 +153,16 @@ static void learn_lead(struct gp_request_kind *k, uint64_t wait_ns, bool early)
 static void judge_piled(struct gp_request_kind *k, uint64_t launch_ns, uint64_t wait_ns, bool early)
 {
 	const uint64_t half_ns = k->launch_ns / 2;
+	const bool trial = !k->lead_ns, long_wait = wait_ns > launch_ns;
 	bool fits;
 
 	learn_lead(k, wait_ns, early);
 	fits = launch_ns >= LAUNCHES_NS / 2 && wait_ns <= launch_ns / 2 && k->lead_ns <= half_ns;
 	k->fits = (uint8_t)(k->fits << 1 | fits);
-	/* One pile as long as the launches is more than chance. */
-	if (wait_ns > launch_ns || ones(k->fits) < FITS_TO_STAY)
+	/* A pile as long as the launches is hardly chance. */
+	if (long_wait)
+		k->fits <<= 1;
+	if ((trial && long_wait) || ones(k->fits) < FITS_TO_STAY)
 		stop_piling(k);
 	k->calm = fits ? k->calm + 1 : 0;
 	if (k->calm >= CALM)
@@ -177,7 +183,9 @@ void gp_request_end(struct gp_requests *r, uint64_t now_ns)
 	launch_ns = r->wait_ns - r->first_ns;
 	early = r->needs_ns < r->wait_ns;
 	learn_launches(k, launch_ns);
-	if (r->piled)
+	if (r->piled && !k->piles)
+		k->is_small = launch_ns < LAUNCHES_NS && now_ns - r->wait_ns < 4 * LAUNCHES_NS;
+	else if (r->piled)
 		judge_piled(k, launch_ns, now_ns - r->wait_ns, early);
 	else
 		judge_dense(k, launch_ns, now_ns - r->wait_ns);

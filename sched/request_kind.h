@@ -30,6 +30,7 @@ struct gp_request_kind {
 	uint32_t calm;	   /* piled requests in a row that fit */
 	uint8_t fits;	   /* of the latest requests, a bit each: as a sparse one */
 	bool piles;
+	bool is_small; /* so short that a preemption at its wait is all it takes */
 };
 
 /* Of one LC context; zeroed: nothing is known. */

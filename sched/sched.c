@@ -398,6 +398,8 @@ static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how, ui
 		apply_idle(t, 0);
 		gp_cut_anew(s, t);
 	}
+	if (t->activity != GP_ACT_PILES && t->activity != GP_ACT_BUSY)
+		t->piled = 0;
 	if (gp_is_lc(t))
 		gp_pile_needed(s);
 	gp_deadline_begin(s, t);

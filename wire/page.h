@@ -27,12 +27,15 @@ enum gp_page_activity {
 	/* the device is held for it, or was just now, for work that is queued */
 	GP_PAGE_HELD = 1u << 1,
 	GP_PAGE_WORK = 1u << 2, /* it has work queued or running */
+	/* with GP_PAGE_WORK: launches pile up; it needs the device at needs_ns at the latest */
+	GP_PAGE_PILES = 1u << 3,
 };
 
 /* Facts that the tenant keeps up to date: bits of gp_page.provides. */
 enum gp_page_provides {
-	GP_PAGE_PROVIDES_WORK = 1u << 0, /* GP_PAGE_WORK */
-	GP_PAGE_PROVIDES_NEXT = 1u << 1, /* next_ns, by hints or by prediction */
+	GP_PAGE_PROVIDES_WORK = 1u << 0,  /* GP_PAGE_WORK */
+	GP_PAGE_PROVIDES_NEXT = 1u << 1,  /* next_ns, by hints or by prediction */
+	GP_PAGE_PROVIDES_PILES = 1u << 2, /* GP_PAGE_PILES, if the daemon takes it */
 };
 
 /* When to write the wake file: bits of gp_page.wake_on. */
@@ -46,6 +49,8 @@ enum gp_page_wake_on {
 	 * when it has none
 	 */
 	GP_PAGE_ASKS_WORK = 1u << 3,
+	/* when GP_PAGE_PILES goes: best-effort has a long slice while launches pile up */
+	GP_PAGE_TAKES_PILES = 1u << 4,
 };
 
 /* One finished hold. */
@@ -73,6 +78,7 @@ struct gp_page {
 	_Atomic uint64_t segments_timed;
 	_Atomic uint64_t segment_ns[GP_PAGE_SEGMENTS]; /* from begin to end */
 	_Atomic uint64_t work_seq; /* how often activity became nonzero; written before activity */
+	_Atomic uint64_t needs_ns; /* of GP_PAGE_PILES; written before activity */
 
 	/* Written by the daemon. */
 	_Alignas(64) _Atomic uint32_t wake_on; /* enum gp_page_wake_on */
@@ -84,6 +90,7 @@ _Static_assert(offsetof(struct gp_page, activity) == 64, "ABI");
 _Static_assert(offsetof(struct gp_page, sample) == 144, "ABI");
 _Static_assert(offsetof(struct gp_page, segments_timed) == 3216, "ABI");
 _Static_assert(offsetof(struct gp_page, work_seq) == 3736, "ABI");
+_Static_assert(offsetof(struct gp_page, needs_ns) == 3744, "ABI");
 _Static_assert(offsetof(struct gp_page, wake_on) == 3776, "ABI");
 
 #endif

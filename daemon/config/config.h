@@ -29,7 +29,8 @@
 /* Defaults for values that are not in the file. */
 #define GP_CONFIG_QUANTUM_NS 50000000u
 #define GP_CONFIG_BE_MIN_PCT 5u
-#define GP_CONFIG_LEAVE_LIMIT_NS 1000000u
+/* A suspend in the middle of a training step took 1.3 ms (H200, median), with page faults 13. */
+#define GP_CONFIG_LEAVE_LIMIT_NS 3000000u
 #define GP_CONFIG_TENANTS 64u
 #define GP_CONFIG_CONNECTIONS 64u
 

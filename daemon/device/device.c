@@ -99,6 +99,7 @@ static void idle_due(struct gp_tick *tick)
 {
 	struct gp_ddev *dev = gp_holder(tick, struct gp_ddev, idle);
 
+	dev->idles++;
 	dev->above->idle(dev);
 	gp_tick_in(tick, GP_OBSERVE_IDLE_NS);
 }
@@ -187,6 +188,7 @@ static int runtime_create(struct gp_ddev *dev)
 							      GP_LC_CUT_SUSPEND,
 			.quantum_ns = dev->settings.quantum_ns,
 			.idle_slice_us = GP_DDEV_IDLE_SLICE_US,
+			.pile_slice_us = GP_SCHED_PILE_SLICE_US,
 		},
 	};
 

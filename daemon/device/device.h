@@ -55,6 +55,7 @@ struct gp_ddev {
 	uint16_t number;		  /* as GP_WIRE_DEVICES lists them */
 	struct gp_config_settings settings;
 	uint64_t since_ns; /* by the core's clock */
+	uint32_t idles;	   /* how often idle was due: the daemon's age in GP_OBSERVE_IDLE_NS */
 
 	struct gp_loop *loop;
 	struct gp_trace *trace;

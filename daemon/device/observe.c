@@ -112,6 +112,7 @@ static void look_at_lc(struct gp_ddev *dev)
 	report_lc(dev, now_ns, GP_REPORTED_BUSY, first);
 	if (first)
 		gp_dtenant_report(first, GP_REPORTED_BUSY, now_ns);
+	report_lc(dev, now_ns, GP_REPORTED_PILES, NULL);
 	report_lc(dev, now_ns, GP_REPORTED_SOON, NULL);
 	report_lc(dev, now_ns, GP_REPORTED_IDLE, NULL);
 	first = gp_dtenant_of(dev, gp_sched_most_urgent(gp_runtime_core(dev->rt)));

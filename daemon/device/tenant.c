@@ -21,7 +21,9 @@
 /* An announcement that is late by more than this was wrong. */
 #define NEXT_LATE_NS 1000000u
 #define LATELY_NS 1000000000u /* it has worked since: it may again, any time */
-#define QUIET_NS 2000000u     /* off the device for so long: not between two kernels */
+/* Dense LC that has not come to this daemon yet suffers from piles. It looks every 2 s. */
+#define ALL_CAME_IDLES 3u
+#define QUIET_NS 2000000u /* off the device for so long: not between two kernels */
 
 struct gp_dtenant *gp_dtenant_of(struct gp_ddev *dev, uint32_t id)
 {
@@ -223,6 +225,11 @@ static uint32_t how_idle(const struct gp_dtenant *t, uint64_t now_ns)
 	return gp_dtenant_will_report(t, now_ns) ? GP_IDLE_TELLS : 0;
 }
 
+static uint64_t needs_ns(const struct gp_dtenant *t)
+{
+	return atomic_load_explicit(&t->page->needs_ns, memory_order_acquire);
+}
+
 void gp_dtenant_report(struct gp_dtenant *t, enum gp_reported what, uint64_t now_ns)
 {
 	const uint32_t how = what == GP_REPORTED_IDLE ? how_idle(t, now_ns) : 0;
@@ -230,7 +237,8 @@ void gp_dtenant_report(struct gp_dtenant *t, enum gp_reported what, uint64_t now
 	const bool guessed = what == GP_REPORTED_BUSY && is_guessed(t);
 	const uint64_t work_seq = gp_dtenant_work_seq(t);
 	/* An idle moment in between is not reported: a turn that waits for it would end. */
-	const bool anew = what == GP_REPORTED_BUSY && same && is_lc(t) && work_seq != t->work_seq;
+	const bool works = what == GP_REPORTED_BUSY || what == GP_REPORTED_PILES;
+	const bool anew = works && same && is_lc(t) && work_seq != t->work_seq;
 	struct gp_event ev = { .type = GP_EV_BUSY, .tenant = t->id };
 
 	if (same && how == t->reported_how && guessed == t->reported_guessed && !anew)
@@ -239,6 +247,8 @@ void gp_dtenant_report(struct gp_dtenant *t, enum gp_reported what, uint64_t now
 		ev = (struct gp_event){ .type = GP_EV_IDLE, .tenant = t->id, .idle.how = how };
 	else if (what == GP_REPORTED_SOON)
 		ev.busy.how = GP_BUSY_SOON;
+	else if (what == GP_REPORTED_PILES)
+		ev.busy = (typeof(ev.busy)){ GP_BUSY_PILES, needs_ns(t) };
 	else
 		ev.busy.how = (anew ? GP_BUSY_ANEW : 0u) | (guessed ? GP_BUSY_UNSURE : 0u);
 	t->reported = what;
@@ -247,8 +257,7 @@ void gp_dtenant_report(struct gp_dtenant *t, enum gp_reported what, uint64_t now
 	t->work_seq = work_seq;
 	wants_turn(t, now_ns);
 	if (!same)
-		gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid,
-			      what == GP_REPORTED_BUSY ? why_busy(t) : 0);
+		gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid, works ? why_busy(t) : 0);
 	gp_runtime_event(t->dev->rt, &ev);
 }
 
@@ -269,6 +278,22 @@ bool gp_dtenant_provides_work(const struct gp_dtenant *t)
 {
 	return t->page && atomic_load_explicit(&t->page->provides, memory_order_relaxed) &
 				  GP_PAGE_PROVIDES_WORK;
+}
+
+/* Its launches could pile up, and best-effort would gain by that. */
+static bool takes_piles(const struct gp_dtenant *t)
+{
+	const uint32_t needs = GP_CAP_SLICE_PREEMPTS | GP_CAP_SUSPEND | GP_CAP_PREEMPT;
+
+	if (!is_lc(t) || !t->page || (t->dev->caps.caps & needs) != needs ||
+	    t->dev->idles < ALL_CAME_IDLES || t->dev->settings.lc_policy->deadlines ||
+	    !(atomic_load_explicit(&t->page->provides, memory_order_relaxed) &
+	      GP_PAGE_PROVIDES_PILES))
+		return false;
+	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
+		if (gp_dtenant_is_be(u))
+			return true;
+	return false;
 }
 
 /* Deadlines change the order of all tenants, job lengths the order within a level. */
@@ -296,11 +321,22 @@ static uint64_t said_next_ns(const struct gp_dtenant *t)
 	return t->page ? atomic_load_explicit(&t->page->next_ns, memory_order_relaxed) : 0;
 }
 
+/* Its work needs no device before a time that is still to come. */
+static bool piles_up(const struct gp_dtenant *t, uint64_t now_ns)
+{
+	return t->page &&
+	       atomic_load_explicit(&t->page->activity, memory_order_acquire) ==
+		       (GP_PAGE_WORK | GP_PAGE_PILES) &&
+	       takes_piles(t) && gp_dtenant_provides_work(t) && needs_ns(t) > now_ns;
+}
+
 static enum gp_reported page_activity(const struct gp_dtenant *t, uint64_t now_ns,
 				      uint64_t ahead_ns)
 {
 	uint64_t next_ns;
 
+	if (piles_up(t, now_ns))
+		return GP_REPORTED_PILES;
 	if (activity_bits(t))
 		return GP_REPORTED_BUSY;
 	next_ns = said_next_ns(t);
@@ -517,6 +553,8 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
 		wakes |= GP_PAGE_WAKE_NOW | GP_PAGE_WAKE_LATER;
 	if (gp_dtenant_must_tell(t))
 		wakes |= GP_PAGE_WAKE_NEXT;
+	if (takes_piles(t))
+		wakes |= GP_PAGE_TAKES_PILES | GP_PAGE_WAKE_NOW;
 	return wakes;
 }
 
@@ -919,7 +957,9 @@ static uint32_t flags_of(const struct gp_dtenant *t, const struct gp_sched_tenan
 	flags |= st->suspended ? GP_WIRE_SUSPENDED : 0;
 	flags |= activity & GP_PAGE_SEGMENT ? GP_WIRE_SEGMENT : 0;
 	flags |= activity & GP_PAGE_HELD ? GP_WIRE_HELD : 0;
-	flags |= t->reported == GP_REPORTED_BUSY ? GP_WIRE_BUSY : 0;
+	flags |= t->reported == GP_REPORTED_BUSY || t->reported == GP_REPORTED_PILES ?
+			 GP_WIRE_BUSY :
+			 0;
 	flags |= t->reported == GP_REPORTED_IDLE ? GP_WIRE_IDLE : 0;
 	flags |= t->banned ? GP_WIRE_BANNED : 0;
 	flags |= st->piles ? GP_WIRE_PILES : 0;

@@ -16,7 +16,8 @@ struct gp_conn;
 enum gp_reported {
 	GP_REPORTED_NOTHING,
 	GP_REPORTED_IDLE,
-	GP_REPORTED_SOON, /* LC: it will have work */
+	GP_REPORTED_SOON,  /* LC: it will have work */
+	GP_REPORTED_PILES, /* LC: its launches pile up, and need no device yet */
 	GP_REPORTED_BUSY,
 };
 

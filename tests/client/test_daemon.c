@@ -1165,16 +1165,16 @@ static void best_effort_tells_when_it_is_asked(void **state)
 	c = context(r.dev);
 	assert_null(c->hold[0]);
 	assert_false(tells_work(&r));
-	gp_client_device_work(r.dev, c, true);
+	gp_client_device_work(r.dev, c, true, 0);
 	assert_int_equal(activity(&r), GP_PAGE_WORK);
 	assert_true(tells_work(&r));
-	gp_client_device_work(r.dev, c, false);
+	gp_client_device_work(r.dev, c, false, 0);
 	assert_int_equal(activity(&r), 0);
 	assert_int_equal(wakes(&r.given), 0);
 	atomic_store(&r.given.page->wake_on, GP_PAGE_ASKS_WORK | GP_PAGE_WAKE_NOW);
-	gp_client_device_work(r.dev, c, true);
+	gp_client_device_work(r.dev, c, true, 0);
 	assert_int_equal(wakes(&r.given), 1);
-	gp_client_device_work(r.dev, c, false);
+	gp_client_device_work(r.dev, c, false, 0);
 	/* Latency-critical from now on: it can hold. */
 	assert_int_equal(gp_client_device_apply_class(r.dev, &lc0.cls, &lc0), 0);
 	assert_non_null(c->hold[0]);
@@ -1208,9 +1208,9 @@ static void work_is_told_to_the_daemon_alone(void **state)
 		fake_unlock();
 		event(r.dev, c, GP_EV_TIMER, 0);
 		assert_int_equal(activity(&r), GP_PAGE_HELD);
-		gp_client_device_work(r.dev, c, true);
+		gp_client_device_work(r.dev, c, true, 0);
 		assert_int_equal(activity(&r), GP_PAGE_HELD | GP_PAGE_WORK);
-		gp_client_device_work(r.dev, c, false);
+		gp_client_device_work(r.dev, c, false, 0);
 		assert_int_equal(activity(&r), predicts ? GP_PAGE_HELD : 0);
 		gp_client_device_context_put(r.dev, c);
 		rig_end(&r);

@@ -128,7 +128,7 @@ static void test_defaults(void **state)
 	assert_ptr_equal(none->settings.lc_policy, &gp_policy_level);
 	assert_int_equal(none->settings.quantum_ns, 50 * MS);
 	assert_int_equal(none->settings.be_min_pct, 5);
-	assert_int_equal(none->settings.leave_limit_ns, 1000000);
+	assert_int_equal(none->settings.leave_limit_ns, 3000000);
 	assert_int_equal(none->settings.default_class.cls.cls, GP_CLASS_NONE);
 	assert_true(none->default_max_class.any);
 	assert_int_equal(none->default_max_class.line, 0);

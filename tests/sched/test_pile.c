@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* LC whose launches pile up: when BE has a long slice, and when it makes way. */
+/* LC whose launches pile up: when BE has a long slice, and when it is preempted. */
 #include <stdio.h>
 
 #include "tests/common/gp_test.h"
@@ -50,7 +50,7 @@ static void request(struct machine *m, uint32_t tenant, uint64_t launch_ns, uint
 	machine_tell(m, GP_EV_IDLE, tenant);
 }
 
-static void test_makes_way(void **state)
+static void test_preempts(void **state)
 {
 	static struct machine m;
 
@@ -99,7 +99,10 @@ static void test_in_time(void **state)
 	machine_end(&m);
 }
 
-/* A dense request of a program of both kinds: BE makes way at its first launch. */
+/*
+ * A dense request of a program of both kinds: BE is preempted at its first launch, and has the
+ * short slice while it lasts.
+ */
 static void test_both_kinds(void **state)
 {
 	static struct machine m;
@@ -109,8 +112,10 @@ static void test_both_kinds(void **state)
 	busy(&m, LC, 0, 0);
 	machine_run(&m, MS);
 	assert_int_equal(m.preempts[BE], 2);
-	assert_int_equal(m.slice_us[BE], GP_SCHED_PILE_SLICE_US);
+	assert_int_equal(m.slice_us[BE], GP_SCHED_BE_SLICE_US);
 	machine_tell(&m, GP_EV_IDLE, LC);
+	machine_run(&m, MS);
+	assert_int_equal(m.slice_us[BE], GP_SCHED_PILE_SLICE_US);
 	/* For ten seconds it has dense requests alone. */
 	for (int i = 0; i < 1000; i++) {
 		busy(&m, LC, 0, 0);
@@ -143,7 +148,7 @@ static void test_beside_dense(void **state)
 	machine_end(&m);
 }
 
-/* Two piles at once: BE makes way for each wait, and no longer once both are done. */
+/* Two piles at once: BE is preempted for each wait, and no longer once both are done. */
 static void test_two_piles(void **state)
 {
 	static struct machine m;
@@ -166,7 +171,7 @@ static void test_two_piles(void **state)
 	machine_end(&m);
 }
 
-/* BE tenants take their turns meanwhile, for their shares, and one that comes has the long slice. */
+/* BE tenants take turns meanwhile, for their shares, and one that comes has the long slice. */
 static void test_rotation(void **state)
 {
 	static struct machine m;
@@ -274,12 +279,12 @@ static void test_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_makes_way),  cmocka_unit_test(test_in_time),
+		cmocka_unit_test(test_preempts),   cmocka_unit_test(test_in_time),
 		cmocka_unit_test(test_both_kinds), cmocka_unit_test(test_beside_dense),
 		cmocka_unit_test(test_two_piles),  cmocka_unit_test(test_rotation),
 		cmocka_unit_test(test_too_late),   cmocka_unit_test(test_not_there),
 		cmocka_unit_test(test_ends),	   cmocka_unit_test(test_times),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return gp_run_tests(tests);
 }

@@ -146,6 +146,23 @@ static void test_both_kinds(void **state)
 	assert_in_range(sparse, 390, 400);
 }
 
+/* A sampler's kernel after each token: it piles up like the tokens, and alone it does not. */
+static void test_small(void **state)
+{
+	static struct program p = { .now_ns = 1000 * MS };
+	unsigned int small = 0;
+
+	memset(&p.r, 0, sizeof(p.r));
+	assert_int_equal(requests(&p, 100, DENSE, 20 * US, 30 * US), 0);
+	for (unsigned int i = 0; i < 40; i++) {
+		requests(&p, 1, SPARSE, 16 * MS, 5 * MS);
+		small += requests(&p, 1, DENSE, 20 * US, 30 * US);
+	}
+	assert_in_range(small, 30, 40);
+	/* It grew. */
+	assert_int_equal(requests(&p, 10, DENSE, 20 * US, 30 * MS), 1);
+}
+
 /* More kinds than places, as an interpreter's program may have: none disturbs another. */
 static void test_many_kinds(void **state)
 {
@@ -208,9 +225,10 @@ int main(void)
 		cmocka_unit_test(test_sparse),	     cmocka_unit_test(test_dense),
 		cmocka_unit_test(test_trial),	     cmocka_unit_test(test_too_full),
 		cmocka_unit_test(test_changes_over), cmocka_unit_test(test_both_kinds),
-		cmocka_unit_test(test_many_kinds),   cmocka_unit_test(test_no_rhythm),
-		cmocka_unit_test(test_never_waits),  cmocka_unit_test(test_may_not),
+		cmocka_unit_test(test_small),	     cmocka_unit_test(test_many_kinds),
+		cmocka_unit_test(test_no_rhythm),    cmocka_unit_test(test_never_waits),
+		cmocka_unit_test(test_may_not),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return gp_run_tests(tests);
 }

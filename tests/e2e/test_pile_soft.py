@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""An LC program whose CPU is the bottleneck, beside BE, on a software GPU. Its launches pile up, and
+BE has the time that they take. LC's requests take no longer."""
+import os
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rig import BUILD, CLI  # noqa: E402
+from test_on_demand import OnDemand  # noqa: E402
+
+REQUESTS, PERIOD_US = 60, 12000
+KERNELS, ITERS, GAP_US = 100, 5000, 80     # of 20 us; 8 ms of CPU for each request
+
+
+ALL_CAME_S = 3      # the daemon lets nothing pile up before: LC may still come to it
+
+
+class Pile(OnDemand):
+    def setUp(self):
+        super().setUp()
+        self.times = os.path.join(self.dir, "be.times")
+
+    def program(self, cls, *args, how=()):
+        """Started, and ready for commands."""
+        proc = subprocess.Popen(
+            [CLI, "run", f"--class={cls}", "--device=soft0", *how, "--",
+             os.path.join(BUILD, "bench", args[0]), "--control", *args[1:]], text=True,
+            env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1)
+        self.programs.append(proc)
+        self.assertIn("ready", proc.stdout.readline())
+        return proc
+
+    def be(self):
+        proc = self.program("be", "be", "--iters=2500000", f"--out={self.times}")
+        proc.stdin.write("go\n")
+        self.eventually("work", lambda: self.done() > 2)
+        return proc
+
+    def lc(self, how=(), kernels=KERNELS, gap_us=GAP_US, more=()):
+        return self.program("lc", "lc", f"--iters={ITERS}", f"--kernels={kernels}",
+                            f"--gap-us={gap_us}", f"--period-us={PERIOD_US}", *more, how=how)
+
+    def done(self):
+        try:
+            with open(self.times, encoding="ascii") as f:
+                return f.read().count("\n")
+        except FileNotFoundError:
+            return 0
+
+    def requests(self, lc, count=REQUESTS):
+        """p50 in us, and how many kernels BE did meanwhile."""
+        before = self.done()
+        lc.stdin.write(f"--requests={count}\n")
+        line = lc.stdout.readline()
+        self.assertIn("result=right", line)
+        return int(re.search(r"p50_ns=(\d+)", line)[1]) / 1000, self.done() - before
+
+    def piles(self, lc):
+        return "Its requests launch for longer" in self.gp("why", str(lc.pid)).stdout
+
+    def best(self, lc, least=0):
+        """Of some rounds: as soon as one has @least kernels of BE. Its preemptions come late if
+        another program has the CPUs."""
+        rounds = []
+        while len(rounds) < 3 or len(rounds) < 8 and max(rounds)[0] < least:
+            us, done = self.requests(lc)
+            rounds.append((done, us))
+        return max(rounds)
+
+    def test_piles(self):
+        """One best-effort process: LC starts the daemon, which lets its launches pile up."""
+        self.be()
+        lc = self.lc(how=["--no-pile"])
+        dense, dense_us = self.best(lc)
+        self.assertFalse(self.piles(lc))
+        self.assertEqual(self.daemons(), {})
+        lc.stdin.close()
+        lc = self.lc()
+        piled, piled_us = self.best(lc, 2 * dense)
+        print(f"dense: {dense_us:.0f} us, BE {dense}; piled: {piled_us:.0f} us, BE {piled}")
+        self.assertTrue(self.piles(lc))
+        self.assertGreater(piled, 1.5 * dense)
+        self.assertLess(piled_us, 1.1 * dense_us)
+
+    def test_dense(self):
+        """Kernels back to back: as ever, and without a daemon."""
+        self.be()
+        lc = self.lc(kernels=5, gap_us=0)
+        self.requests(lc)
+        self.assertEqual(self.daemons(), {})
+
+    def test_both_kinds(self):
+        """A dense program beside: its requests are as fast as before."""
+        be = self.be()
+        dense = self.lc(kernels=5, gap_us=0)
+        before_us, _ = self.requests(dense)
+        sparse = self.lc()
+        self.eventually("a daemon", lambda: self.requests(sparse) and self.daemons())
+        self.until_tenants(be, dense, sparse)
+        time.sleep(ALL_CAME_S)
+        self.best(sparse)
+        self.assertLess(self.requests(dense)[0], 1.1 * before_us)
+
+
+if __name__ == "__main__":
+    unittest.main()
