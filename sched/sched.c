@@ -261,8 +261,6 @@ static void apply_spec(struct gp_sched *s, struct gp_tenant *t, const struct gp_
 
 	if (spec->cls.cls != GP_CLASS_LC)
 		gp_hold_forget(t);
-	if (spec->cls.cls != GP_CLASS_LC && t->activity == GP_ACT_PILES)
-		t->activity = GP_ACT_BUSY;
 	t->spec = *spec;
 	t->be.weight = be ? spec->cls.value : GP_WEIGHT_DEFAULT;
 	t->be.cap_pct = be ? spec->cap_pct % 100 : 0;

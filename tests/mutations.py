@@ -21,6 +21,8 @@ DEADLINE = "sched/deadline.c"
 ADMIT = "sched/edf_admission.c"
 LENGTH = "sched/job_length.c"
 WHY = "sched/why.c"
+PILE = "sched/pile.c"
+KIND = "sched/request_kind.c"
 
 MUTATIONS = [Mutation(*m) for m in [
     # ---- decisions that fail
@@ -43,7 +45,7 @@ MUTATIONS = [Mutation(*m) for m in [
      "\t\tg->run = GP_RUN_OFF;\n\t\tbreak;"),
     ("failed-resume-counts-as-off", GROUP, "\t\t/* Other groups need not wait",
      "\t\tg->run = GP_RUN_OFF;\n\t\t/* Other groups need not wait"),
-    ("late-preempt-tried-again", GROUP, "\t\tg->cut_left = 0;\n\t\treturn;", "\t\treturn;"),
+    ("late-preempt-tried-again", GROUP, "\t\tg->cut_left = 0;\n\t\tg->make_way", "\t\tg->make_way"),
     ("refused-preempt-ignored", GROUP, "\t\tgp_cut_refused(s);", "\t\t;"),
     ("no-timer-for-retries", GROUP, "\t\t\tnext = gp_min_u64(next, g->retry_ns);", "\t\t\t;"),
     ("failed-release-not-tried-again", HOLD, "\t\t\tt->release_tries++;\n",
@@ -189,7 +191,7 @@ MUTATIONS = [Mutation(*m) for m in [
     ("slow-in-short-pauses", LEAVE, "if (least >= gp_add_sat(r.begin_ns, off_ns + leave_ns))",
      "if (least >= off_ns)"),
     ("slow-never-again", LEAVE, "return paused_ns < may.again_ns && (", "return ("),
-    ("probe-without-lc", LEAVE, " &&\n\t       s->lc_there;", ";"),
+    ("probe-without-lc", LEAVE, " && s->lc_there;", ";"),
     ("probe-without-end", LEAVE, "\tt->probing = 0;\n\tt->leave_seen_ns", "\tt->leave_seen_ns"),
     ("probe-all-the-time", LEAVE, "#define PROBE_NS (1000 *", "#define PROBE_NS (10 *"),
     ("slow-tenant-has-no-windows", ROTATION,
@@ -197,6 +199,27 @@ MUTATIONS = [Mutation(*m) for m in [
      "return gp_leave_keeps_off(s, t);"),
     ("others-wait-for-a-slow-tenant", ROTATION,
      "\tif (leaves_turn(s, t) && others_wait(s, true))\n\t\treturn true;\n", ""),
+    # ---- launches that pile up
+    ("piles-beside-dense-work", PILE, " || is_dense(&s->tenant[g->tenant]))", ")"),
+    ("piles-beside-dense-lc", PILE, "!gp_pile_lately(s, &s->tenant[g->tenant]) || ", ""),
+    ("piles-for-ever", PILE, "return gp_is_lc(t) && t->piled_ns && s->now_ns - t->piled_ns < LATELY_NS;",
+     "return gp_is_lc(t) && t->piled_ns;"),
+    ("piles-with-deadlines", PILE, " && !s->config.lc_policy->deadlines;", ";"),
+    ("pile-without-limit", PILE, "gp_min_u64(needs_ns, s->now_ns + LATELY_NS / 2)", "needs_ns"),
+    ("short-slices-preempted-too", PILE, " && is_long(s, g);", ";"),
+    ("late-way-is-made", PILE, "\t\ts->group[i].make_way = false;", "\t\t;"),
+    ("no-way-at-the-time", PILE, "\t\tgp_pile_needed(s);\n\t\tgp_deadline", "\t\tgp_deadline"),
+    ("no-timer-for-piles", PILE, "next = gp_min_u64(next, s->tenant[i].needs_ns);", ";"),
+    ("no-way-at-the-wait", STEP, "\tif (gp_is_lc(t))\n\t\tgp_pile_needed(s);\n", ""),
+    ("slow-tenant-off-in-piles", LEAVE, " || s->piles)\n\t\treturn false;", ")\n\t\treturn false;"),
+    ("kind-by-one-request", KIND, "ones(k->fits) >= FITS_TO_PILE", "1"),
+    ("trial-is-no-trial", KIND, "(trial && long_wait) || ", ""),
+    ("kind-without-rest", KIND, "\telse if (k->rest)\n\t\tk->rest--;\n", ""),
+    ("lead-never-grows", KIND, "\t\tk->lead_ns += (wait_ns - WAIT_NS) / 2;", "\t\t;"),
+    ("lead-never-falls", KIND, "\t\tk->lead_ns -= k->lead_ns / 128;", "\t\t;"),
+    ("no-rhythm-is-one", KIND, " && k->off_ns <= k->launch_ns / 4;", ";"),
+    ("full-pile-stays", KIND, " && k->lead_ns <= half_ns;", ";"),
+    ("small-ones-never-pile", KIND, " || (k->is_small && gp_requests_sparse(r, now_ns))", ""),
     ("owed-without-bound", MINIMUM,
      "\tif (!s->window_since_ns)\n\t\ts->min_owed = gp_min_u64(s->min_owed, owed_max(s));\n", ""),
     ("window-never-ends-unpaid", MINIMUM, " || s->now_ns >= gp_min_window_end_ns(s)))", "))"),

@@ -99,6 +99,9 @@ static void test_keep(void **state)
 			 0);
 	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_SYNC, .tenant = 1 }), 0);
 	assert_non_null(drive_find(&d, GP_DO_RELEASE));
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_SYNC_DONE, .tenant = 1 }),
+			 0);
+	assert_null(drive_find(&d, GP_DO_HOLD));
 	drive_end(&d);
 }
 

@@ -101,6 +101,29 @@ static void test_copies_are_not_preempted(void **state)
 	drive_end(&d);
 }
 
+/* A slice that cannot be set is given up, whatever slice it has: it harms no other group. */
+static void test_slice_given_up(void **state)
+{
+	struct gp_event appear = { .type = GP_EV_GROUP_APPEAR,
+				   .tenant = 1,
+				   .group = { COPIES(1), .copies = true, .slice_unknown = true } };
+	uint32_t tries = 0;
+	struct drive d;
+
+	drive_init(&d, &rotates);
+	drive_join(&d, 1, GP_CLASS_BE, 100);
+	assert_int_equal(drive_ev(&d, appear), 0);
+	for (int i = 0; i < 20; i++) {
+		if (drive_find(&d, GP_DO_SET_SLICE)) {
+			tries++;
+			drive_outcome(&d, GP_DO_SET_SLICE, -EIO);
+		}
+		drive_at(&d, d.now_ns + 100 * MS, GP_EV_TIMER, 0);
+	}
+	assert_int_equal(tries, 5);
+	drive_end(&d);
+}
+
 static void test_put_back(void **state)
 {
 	struct drive d;
@@ -123,6 +146,7 @@ int main(void)
 		cmocka_unit_test(test_no_slices_no_copies),
 		cmocka_unit_test(test_copies_take_no_turn),
 		cmocka_unit_test(test_copies_are_not_preempted),
+		cmocka_unit_test(test_slice_given_up),
 		cmocka_unit_test(test_put_back),
 	};
 

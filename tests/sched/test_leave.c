@@ -134,6 +134,59 @@ static void test_others_go_first(void **state)
 	machine_end(&m);
 }
 
+/* It has its turn when LC comes more often: its turn is over then. */
+static void test_turn_ends_for_others(void **state)
+{
+	static struct machine m;
+	struct seen seen;
+
+	start_with(&m, 2, 0);
+	requests(&m, 60, 100 * MS);
+	for (uint64_t k = 0; k < 20; k++) {
+		machine_run(&m, 1000 * MS + k * 7 * MS);
+		seen = requests(&m, 40, 5 * MS);
+		assert_true(seen.quick_ns > 120 * MS);
+	}
+	machine_end(&m);
+}
+
+/* Beside LC that never pauses it has its part of the minimum, also if others could leave sooner. */
+static void test_minimum_of_two(void **state)
+{
+	static struct machine m;
+	uint64_t slow_ns, quick_ns;
+
+	start_with(&m, 2, 10);
+	requests(&m, 60, 100 * MS);
+	slow_ns = m.ran_ns[SLOW];
+	quick_ns = m.ran_ns[QUICK];
+	machine_tell(&m, GP_EV_BUSY, LC);
+	machine_run(&m, 20000 * MS);
+	slow_ns = m.ran_ns[SLOW] - slow_ns;
+	quick_ns = m.ran_ns[QUICK] - quick_ns;
+	printf("beside LC for 20 s: slow %llu ms, quick %llu\n", (unsigned long long)(slow_ns / MS),
+	       (unsigned long long)(quick_ns / MS));
+	assert_true(slow_ns > 1000 * MS);
+	machine_end(&m);
+}
+
+/* A probe that fails is over, too: the next one comes in its time. */
+static void test_probe_fails(void **state)
+{
+	static struct machine m;
+
+	start_with(&m, 1, 0);
+	m.leave_ns[SLOW] = 0;
+	m.errors_left = 1;
+	while (m.errors_left)
+		machine_run(&m, MS);
+	machine_run(&m, 50 * MS);
+	assert_int_equal(m.longest_off_ns[SLOW], 0);
+	machine_run(&m, 100 * MS);
+	assert_true(m.longest_off_ns[SLOW] > 0);
+	machine_end(&m);
+}
+
 /* A tenant that leaves quickly is suspended for probes only. */
 static void test_quick_tenant(void **state)
 {
@@ -271,6 +324,9 @@ int main(void)
 		cmocka_unit_test(test_requests_close_together),
 		cmocka_unit_test(test_minimum),
 		cmocka_unit_test(test_others_go_first),
+		cmocka_unit_test(test_turn_ends_for_others),
+		cmocka_unit_test(test_minimum_of_two),
+		cmocka_unit_test(test_probe_fails),
 		cmocka_unit_test(test_quick_tenant),
 		cmocka_unit_test(test_chance_and_change),
 		cmocka_unit_test(test_slow_now_and_then),

@@ -239,6 +239,26 @@ static void test_not_there(void **state)
 	}
 }
 
+/* Page faults: while launches pile up they delay LC no more than its requests show. */
+static void test_slow_to_leave(void **state)
+{
+	struct gp_sched_config config = piles;
+	static struct machine m;
+	uint64_t ran_ns;
+
+	config.leave_limit_ns = MS;
+	start_with(&m, &config, 1);
+	m.leave_ns[BE] = 13 * MS;
+	machine_run(&m, 5000 * MS);
+	assert_true(gp_sched_leave_ns(m.d.sched) > 0);
+	request(&m, LC, 10 * MS, 20 * MS);
+	ran_ns = m.ran_ns[BE];
+	for (int i = 0; i < 100; i++)
+		request(&m, LC, 10 * MS, 20 * MS);
+	assert_true(m.ran_ns[BE] - ran_ns > 1090 * MS);
+	machine_end(&m);
+}
+
 /* Leaves, and changes of class, in the middle of a pile. */
 static void test_ends(void **state)
 {
@@ -279,11 +299,12 @@ static void test_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_preempts),   cmocka_unit_test(test_in_time),
-		cmocka_unit_test(test_both_kinds), cmocka_unit_test(test_beside_dense),
-		cmocka_unit_test(test_two_piles),  cmocka_unit_test(test_rotation),
-		cmocka_unit_test(test_too_late),   cmocka_unit_test(test_not_there),
-		cmocka_unit_test(test_ends),	   cmocka_unit_test(test_times),
+		cmocka_unit_test(test_preempts),      cmocka_unit_test(test_in_time),
+		cmocka_unit_test(test_both_kinds),    cmocka_unit_test(test_beside_dense),
+		cmocka_unit_test(test_two_piles),     cmocka_unit_test(test_rotation),
+		cmocka_unit_test(test_too_late),      cmocka_unit_test(test_not_there),
+		cmocka_unit_test(test_slow_to_leave), cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_times),
 	};
 
 	return gp_run_tests(tests);
