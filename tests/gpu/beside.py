@@ -14,11 +14,13 @@ class Beside:
     def __init__(self, rig, opt, table, lc, be, hint=()):
         self.rig, self.opt, self.table = rig, opt, table
         self.lc, self.be, self.hint = lc, be, hint
+        self.how = []           # options of gpreempt run, for LC
         self.iters = rig.calibrate("lc", 110)["iters"]
         self.crowd = Crowd(rig, 2000)
 
     def start_lc(self, name, cls=None):
-        proc = self.rig.lc("--control", f"--iters={self.iters}", *self.lc, cls=cls, name=name)
+        proc = self.rig.lc("--control", f"--iters={self.iters}", *self.lc, cls=cls, name=name,
+                           how=self.how if cls else ())
         proc.expect("ready")
         return proc
 

@@ -8,7 +8,7 @@ ROWS = {"every-5-ms": (5000, 0), "every-100-ms": (100000, 0.8)}
 P99_BAR = 1.5
 SECONDS = 10
 # Without a limit LC waits for BE; nothing is asked of that row.
-LIMITS = {"": "1ms", ", limit off": "off"}
+LIMITS = {"": "3ms", ", limit off": "off"}
 SOFT_LIMIT = "0.1ms"        # there nothing faults, and each suspend takes 0.3 ms
 
 

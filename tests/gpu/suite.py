@@ -23,6 +23,7 @@ import exact    # noqa: E402
 import kill     # noqa: E402
 import latency  # noqa: E402
 import leave    # noqa: E402
+import pile     # noqa: E402
 import many     # noqa: E402
 import rules    # noqa: E402
 import safety   # noqa: E402
@@ -33,7 +34,8 @@ from table import Table    # noqa: E402
 
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
           "many": many, "share": share, "sjf": sjf, "edf": edf, "rules": rules,
-          "controls": controls, "copies": copies, "devices": devices, "leave": leave}
+          "controls": controls, "copies": copies, "devices": devices, "leave": leave,
+          "pile": pile}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
 

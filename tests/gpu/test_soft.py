@@ -51,6 +51,9 @@ class Suites(unittest.TestCase):
         """A slow tenant is suspended when LC's work arrives."""
         self.suite("leave", [])
 
+    def test_pile(self):
+        self.suite("pile", [])
+
     def test_sjf(self):
         table = self.suite("sjf", [])
         self.assertIn("level: long", table)
