@@ -255,9 +255,10 @@ static void *run(void *arg)
 	atomic_store(&mover.ready, true);
 	pthread_cond_broadcast(&gp_memory.changed);
 	pthread_mutex_unlock(&gp_memory.lock);
-	while (!err)
+	if (err)
+		return NULL;
+	for (;;)
 		serve();
-	return NULL;
 }
 
 void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat)
