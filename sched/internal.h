@@ -170,6 +170,8 @@ struct gp_sched {
 	uint32_t cut_was;	 /* the value before cut_top */
 	uint64_t cut_asked_ns;	 /* asked for cut_top's job since */
 	uint32_t piles;		 /* pile.c: BE has a long slice */
+	uint64_t way_again_ns;	 /* likewise: BE is preempted once more then; 0: it is not .. */
+	uint64_t way_gap_ns;	 /* .. and after such a time again */
 	uint64_t piled_ns;	 /* likewise: a tenant's launches piled up last; 0: none's did */
 	uint32_t be_off;	 /* BE is suspended for LC that will likely be preempted */
 	uint32_t resident;	 /* index of a group, or GP_NONE */

@@ -6,6 +6,10 @@
  * gains nothing until it waits. So while the launches of all LC tenants pile up, BE has a long
  * slice. BE is preempted when a tenant waits, or when it needs the device to be done by then.
  *
+ * PREEMPT does nothing to a group that is about to have the device. As LC loses the device in each
+ * gap of its launches, that may just happen as it begins to wait. So BE is preempted again while LC
+ * waits.
+ *
  * LC that does not pile up needs the short slice: the hardware preempts BE for it as soon as it
  * has work. The core cannot know of that work in time. A dense request of a tenant that else piles
  * up has the short slice while it lasts.
@@ -13,6 +17,8 @@
 #include "sched/internal.h"
 
 #define LATELY_NS (10000 * GP_NS_PER_MS)
+#define AGAIN_NS GP_NS_PER_MS /* doubles .. */
+#define AGAIN_MAX_NS (8 * GP_NS_PER_MS)
 
 static bool can_pile(const struct gp_sched *s)
 {
@@ -52,23 +58,42 @@ static bool is_long(const struct gp_sched *s, const struct gp_group_state *g)
 		g->slice_next_us == s->config.pile_slice_us);
 }
 
-void gp_pile_needed(struct gp_sched *s)
+static void make_way(struct gp_sched *s)
 {
-	for (size_t i = 0; any_lately(s) && i < s->groups; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		struct gp_group_state *g = &s->group[i];
 
 		g->make_way = gp_is_be_group(s, g) && g->run != GP_RUN_OFF && is_long(s, g);
 	}
 }
 
+void gp_pile_needed(struct gp_sched *s)
+{
+	if (!any_lately(s))
+		return;
+	make_way(s);
+	s->way_gap_ns = AGAIN_NS;
+	s->way_again_ns = gp_add_sat(s->now_ns, s->way_gap_ns);
+}
+
+static void make_way_again(struct gp_sched *s)
+{
+	if (!s->way_again_ns || s->way_again_ns > s->now_ns)
+		return;
+	make_way(s);
+	s->way_gap_ns *= 2;
+	s->way_again_ns = s->way_gap_ns > AGAIN_MAX_NS ? 0 : gp_add_sat(s->now_ns, s->way_gap_ns);
+}
+
 void gp_pile_expire(struct gp_sched *s)
 {
+	make_way_again(s);
 	for (size_t i = 0; any_lately(s) && i < s->tenants; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
 		if (t->activity != GP_ACT_PILES || t->needs_ns > s->now_ns)
 			continue;
-		gp_pile_needed(s);
+		make_way(s);
 		gp_deadline_begin(s, t);
 		t->activity = GP_ACT_BUSY;
 	}
@@ -112,13 +137,15 @@ void gp_pile_reconcile(struct gp_sched *s)
 	for (size_t i = 0; i < s->tenants; i++)
 		needed |= needs_device(&s->tenant[i]);
 	/* A late preemption is useless. */
+	if (!needed)
+		s->way_again_ns = 0;
 	for (size_t i = 0; !needed && i < s->groups; i++)
 		s->group[i].make_way = false;
 }
 
 uint64_t gp_pile_next_ns(const struct gp_sched *s)
 {
-	uint64_t next = GP_NEVER;
+	uint64_t next = s->way_again_ns ? s->way_again_ns : GP_NEVER;
 
 	for (size_t i = 0; any_lately(s) && i < s->tenants; i++)
 		if (s->tenant[i].activity == GP_ACT_PILES)

@@ -8,8 +8,8 @@
  * one piles up on trial. Then the wait shows how long its kernels take.
  *
  * From then on the kind needs the device so long before the wait that the pile is done by then.
- * That lead grows with each wait that is too long, and falls slowly. A kind whose pile takes
- * half as long as its launches gains little, and is dense again for a while.
+ * That lead grows with each wait that is too long, by a quarter at most, and falls slowly. A kind
+ * whose pile takes half as long as its launches gains little, and is dense again for a while.
  *
  * Small requests between sparse ones pile up, too: each change of BE's slice would cost more.
  */
@@ -34,6 +34,11 @@
 static uint64_t distance(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 static unsigned int ones(uint8_t bits)
@@ -143,7 +148,7 @@ static void learn_lead(struct gp_request_kind *k, uint64_t wait_ns, bool early)
 	if (!k->lead_ns || !early)
 		k->lead_ns = wait_ns; /* as long as the whole pile takes */
 	else if (wait_ns > WAIT_NS)
-		k->lead_ns += (wait_ns - WAIT_NS) / 2;
+		k->lead_ns += least((wait_ns - WAIT_NS) / 2, k->lead_ns / 4 + WAIT_NS);
 	else
 		k->lead_ns -= k->lead_ns / 128;
 	if (k->lead_ns > k->launch_ns)

@@ -68,7 +68,7 @@ class Unannounced(Figures):
         self.assertIn("GPREEMPT_INTERCEPT=0", said)
         self.assertIn("--auto-hold has no effect", said)
         if FIGURES:
-            self.assertEqual(held["p50_ns"], plain["p50_ns"])
+            self.assertLess(abs(held["p50_ns"] - plain["p50_ns"]), US)
 
 
 class Waits(Figures):

@@ -8,6 +8,7 @@
 #define LC 40
 #define OTHER 41
 #define BE 1
+#define WAIT (900 * US) /* BE is not preempted again in this time */
 
 static void start_with(struct machine *m, const struct gp_sched_config *config, uint32_t be)
 {
@@ -40,13 +41,13 @@ static void busy(struct machine *m, uint32_t tenant, uint32_t how, uint64_t at_n
 	assert_int_equal(machine_ev(m, ev), 0);
 }
 
-/* Launches for @launch_ns, of which the device is needed from @needs_ns on; then a wait of 1 ms. */
+/* Launches for @launch_ns, of which the device is needed from @needs_ns on; then a wait. */
 static void request(struct machine *m, uint32_t tenant, uint64_t launch_ns, uint64_t needs_ns)
 {
 	busy(m, tenant, GP_BUSY_PILES, m->d.now_ns + needs_ns);
 	machine_run(m, launch_ns);
 	busy(m, tenant, 0, 0);
-	machine_run(m, MS);
+	machine_run(m, WAIT);
 	machine_tell(m, GP_EV_IDLE, tenant);
 }
 
@@ -62,7 +63,7 @@ static void test_preempts(void **state)
 	assert_int_equal(m.slice_us[BE], GP_SCHED_PILE_SLICE_US);
 	assert_int_equal(m.preempts[BE], 0);
 	busy(&m, LC, 0, 0);
-	machine_run(&m, MS);
+	machine_run(&m, WAIT);
 	assert_int_equal(m.preempts[BE], 1);
 	machine_tell(&m, GP_EV_IDLE, LC);
 	machine_run(&m, MS);
@@ -71,6 +72,26 @@ static void test_preempts(void **state)
 	assert_int_equal(m.preempts[BE], 3);
 	assert_int_equal(m.slice_us[BE], GP_SCHED_PILE_SLICE_US);
 	assert_true(drive_stat(&m.d, LC).piles);
+	machine_end(&m);
+}
+
+/* It may have been about to have the device, where PREEMPT does nothing. */
+static void test_again(void **state)
+{
+	static const uint64_t at_ms[] = { 0, 1, 3, 7, 15, 1000 };
+	static struct machine m;
+
+	start(&m, 1);
+	request(&m, LC, 10 * MS, 20 * MS);
+	m.preempts[BE] = 0;
+	busy(&m, LC, GP_BUSY_PILES, m.d.now_ns + 20 * MS);
+	machine_run(&m, 10 * MS);
+	busy(&m, LC, 0, 0);
+	for (uint32_t i = 0; i < 5; i++) {
+		machine_run(&m, (at_ms[i + 1] - at_ms[i]) * MS - 1);
+		assert_int_equal(m.preempts[BE], i + 1);
+		machine_run(&m, 1);
+	}
 	machine_end(&m);
 }
 
@@ -110,7 +131,7 @@ static void test_both_kinds(void **state)
 	start(&m, 1);
 	request(&m, LC, 10 * MS, 20 * MS);
 	busy(&m, LC, 0, 0);
-	machine_run(&m, MS);
+	machine_run(&m, WAIT);
 	assert_int_equal(m.preempts[BE], 2);
 	assert_int_equal(m.slice_us[BE], GP_SCHED_BE_SLICE_US);
 	machine_tell(&m, GP_EV_IDLE, LC);
@@ -163,7 +184,7 @@ static void test_two_piles(void **state)
 	machine_run(&m, 5 * MS);
 	assert_int_equal(m.preempts[BE], 1);
 	busy(&m, LC, 0, 0);
-	machine_run(&m, MS);
+	machine_run(&m, WAIT);
 	machine_tell(&m, GP_EV_IDLE, LC);
 	machine_tell(&m, GP_EV_IDLE, OTHER);
 	machine_run(&m, 50 * MS);
@@ -206,7 +227,7 @@ static void test_too_late(void **state)
 	m.preempts[BE] = 0;
 	/* Its slice is being set for 5 ms. */
 	busy(&m, LC, 0, 0);
-	machine_run(&m, MS);
+	machine_run(&m, WAIT);
 	machine_tell(&m, GP_EV_IDLE, LC);
 	machine_run(&m, 50 * MS);
 	assert_int_equal(m.preempts[BE], 0);
@@ -215,7 +236,7 @@ static void test_too_late(void **state)
 	machine_finish(&m);
 	machine_spec(&m, BE, (struct gp_class_request){ .cls = { GP_CLASS_BE, 100 } });
 	busy(&m, LC, 0, 0);
-	machine_run(&m, 50 * MS);
+	machine_run(&m, 5 * MS + WAIT);
 	assert_int_equal(m.preempts[BE], 1);
 	machine_end(&m);
 }
@@ -255,7 +276,7 @@ static void test_slow_to_leave(void **state)
 	ran_ns = m.ran_ns[BE];
 	for (int i = 0; i < 100; i++)
 		request(&m, LC, 10 * MS, 20 * MS);
-	assert_true(m.ran_ns[BE] - ran_ns > 1090 * MS);
+	assert_true(m.ran_ns[BE] - ran_ns > 1080 * MS);
 	machine_end(&m);
 }
 
@@ -299,12 +320,12 @@ static void test_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_preempts),      cmocka_unit_test(test_in_time),
-		cmocka_unit_test(test_both_kinds),    cmocka_unit_test(test_beside_dense),
-		cmocka_unit_test(test_two_piles),     cmocka_unit_test(test_rotation),
-		cmocka_unit_test(test_too_late),      cmocka_unit_test(test_not_there),
-		cmocka_unit_test(test_slow_to_leave), cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_preempts),     cmocka_unit_test(test_again),
+		cmocka_unit_test(test_in_time),	     cmocka_unit_test(test_both_kinds),
+		cmocka_unit_test(test_beside_dense), cmocka_unit_test(test_two_piles),
+		cmocka_unit_test(test_rotation),     cmocka_unit_test(test_too_late),
+		cmocka_unit_test(test_not_there),    cmocka_unit_test(test_slow_to_leave),
+		cmocka_unit_test(test_ends),	     cmocka_unit_test(test_times),
 	};
 
 	return gp_run_tests(tests);

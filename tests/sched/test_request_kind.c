@@ -84,6 +84,23 @@ static void test_sparse(void **state)
 	assert_in_range(p.needed_ns, 100 * 5 * MS, 100 * 7 * MS);
 }
 
+/* A wait by another program's fault moves the lead a little. */
+static void test_one_long_wait(void **state)
+{
+	static struct program p = { .now_ns = 1000 * MS };
+
+	memset(&p.r, 0, sizeof(p.r));
+	requests(&p, 100, SPARSE, 16 * MS, 5 * MS);
+	gp_request_begin(&p.r, SPARSE, p.now_ns, true);
+	p.now_ns += 16 * MS;
+	gp_request_wait(&p.r, p.now_ns);
+	p.now_ns += 20 * MS;
+	gp_request_end(&p.r, p.now_ns);
+	p.needed_ns = 0;
+	assert_int_equal(requests(&p, 10, SPARSE, 16 * MS, 5 * MS), 10);
+	assert_in_range(p.needed_ns, 0, 10 * 8 * MS);
+}
+
 /* Its kernels became shorter: BE has the difference, in time. */
 static void test_shorter(void **state)
 {
@@ -235,12 +252,13 @@ static void test_may_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sparse),	    cmocka_unit_test(test_shorter),
-		cmocka_unit_test(test_dense),	    cmocka_unit_test(test_trial),
-		cmocka_unit_test(test_too_full),    cmocka_unit_test(test_changes_over),
-		cmocka_unit_test(test_both_kinds),  cmocka_unit_test(test_small),
-		cmocka_unit_test(test_many_kinds),  cmocka_unit_test(test_no_rhythm),
-		cmocka_unit_test(test_never_waits), cmocka_unit_test(test_may_not),
+		cmocka_unit_test(test_sparse),	     cmocka_unit_test(test_one_long_wait),
+		cmocka_unit_test(test_shorter),	     cmocka_unit_test(test_dense),
+		cmocka_unit_test(test_trial),	     cmocka_unit_test(test_too_full),
+		cmocka_unit_test(test_changes_over), cmocka_unit_test(test_both_kinds),
+		cmocka_unit_test(test_small),	     cmocka_unit_test(test_many_kinds),
+		cmocka_unit_test(test_no_rhythm),    cmocka_unit_test(test_never_waits),
+		cmocka_unit_test(test_may_not),
 	};
 
 	return gp_run_tests(tests);
