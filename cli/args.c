@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/daemon.h"
 #include "wire/wire.h"
 
 #define SECONDS_MIN_NS 10000000ull
@@ -167,10 +168,12 @@ static int args_class_of_cmd(const char *verb, const char *text)
 		close(fd);
 		return 0;
 	}
-	gp_fail("%s: --class=%s: deadlines and caps need gpreemptd, which %s; start "
-		"it, or write --class=%.*s",
-		verb, text, fd == -ENOENT ? "does not run" : strerror(-fd), (int)strcspn(text, ","),
-		text);
+	if (fd == -ENOENT)
+		gp_fail("%s: --class=%s: deadlines and caps need gpreemptd, which does not run; "
+			"start it, or write --class=%.*s",
+			verb, text, (int)strcspn(text, ","), text);
+	else
+		gp_fail_daemon(verb, fd);
 	return GP_ARGS_SAID;
 }
 

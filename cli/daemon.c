@@ -119,37 +119,39 @@ int gp_daemon_list(int fd, enum gp_wire_type request, enum gp_wire_type type,
 	return err;
 }
 
-int gp_fail_daemon(const char *verb, int err)
+const char *gp_daemon_reason(int err)
 {
+	static char other[128];
+
 	switch (-err) {
 	case ENOENT:
-		return gp_fail("%s: no gpreemptd runs; start it for the machine (systemctl start "
-			       "gpreemptd), or for your own processes (gpreemptd --foreground)",
-			       verb);
+		return "no gpreemptd runs; start it for the machine (systemctl start gpreemptd), "
+		       "or for your own processes (gpreemptd --foreground)";
 	case EPERM:
-		return gp_fail("%s: refused to use gpreemptd's socket: its listener is neither "
-			       "root nor this user; correct GPREEMPT_DAEMON, or set it to none",
-			       verb);
+		return "refused to use gpreemptd's socket: its listener is neither root nor this "
+		       "user; correct GPREEMPT_DAEMON, or set it to none";
 	case EACCES:
-		return gp_fail("%s: this user may not open gpreemptd's socket; let its owner set "
-			       "mode 755 on the folder, or set GPREEMPT_DAEMON=none",
-			       verb);
+		return "this user may not open gpreemptd's socket; let its owner set mode 755 on "
+		       "the folder, or set GPREEMPT_DAEMON=none";
 	case ETIMEDOUT:
 	case EAGAIN:
-		return gp_fail("%s: gpreemptd does not answer; see its log", verb);
+		return "gpreemptd does not answer; see its log";
 	case ECONNRESET:
-		return gp_fail("%s: gpreemptd closed the connection; retry, and see its log", verb);
+		return "gpreemptd closed the connection; retry, and see its log";
 	case EUSERS:
-		return gp_fail("%s: this user has too many connections to gpreemptd; raise "
-			       "limits_per_user: connections: in gpreempt.yaml",
-			       verb);
+		return "this user has too many connections to gpreemptd; raise limits_per_user: "
+		       "connections: in gpreempt.yaml";
 	case EPROTO:
-		return gp_fail("%s: gpreemptd uses another protocol version; install the same "
-			       "version of both",
-			       verb);
+		return "gpreemptd uses another protocol version; install the same version of both";
 	default:
-		return gp_fail("%s: cannot query gpreemptd: %s", verb, strerror(-err));
+		snprintf(other, sizeof(other), "cannot query gpreemptd: %s", strerror(-err));
+		return other;
 	}
+}
+
+int gp_fail_daemon(const char *verb, int err)
+{
+	return gp_fail("%s: %s", verb, gp_daemon_reason(err));
 }
 
 void gp_daemon_class(const struct gp_wire_request *request, char *buf, size_t len)

@@ -24,6 +24,9 @@ int gp_daemon_ask(int fd, union gp_wire_msg *msg, enum gp_wire_type type);
 int gp_daemon_list(int fd, enum gp_wire_type request, enum gp_wire_type type,
 		   int (*row)(void *arg, const union gp_wire_msg *msg), void *arg);
 
+/** The cause of an error of gp_wire_daemon_connect() or of these, and the next step. */
+const char *gp_daemon_reason(int err);
+
 /** Print one line for an error of gp_wire_daemon_connect() or of these. GP_EXIT_OWN. */
 int gp_fail_daemon(const char *verb, int err);
 

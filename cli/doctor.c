@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/daemon.h"
 #include "cli/soak.h"
 #include "cli/text.h"
 #include "cli/way.h"
@@ -61,12 +62,16 @@ static bool read_line(const char *path, char *buf, size_t len)
 
 static void check_driver(void)
 {
-	char version[128];
+	char version[128] = "", why[GP_WHY_LEN] = "";
 
 	if (read_line("/sys/module/nvidia/version", version, sizeof(version)))
 		report(atoi(version) < 535 ? MISSING : OK, "NVIDIA driver %s%s", version,
 		       atoi(version) < 535 ? ": too old; install 535 or later" : "");
 	else
+		gp_hal_find("nvidia")->explain(-ENODEV, why, sizeof(why));
+	if (*why)
+		report(MISSING, "%s", why);
+	else if (!*version)
 		report(WARN, "NVIDIA driver: not loaded; use --device=soft0, the software GPU");
 }
 
@@ -554,7 +559,7 @@ static void check_daemon(void)
 
 	if (fd >= 0 && !gp_wire_peer(fd, &pid, &uid))
 		report(OK, "gpreemptd: runs, as %s", uid ? "this user" : "root");
-	else if (named && *named)
+	else if (fd == -ENOENT && named && *named)
 		report(WARN,
 		       "gpreemptd: GPREEMPT_DAEMON=%.128s names none, so none is started; "
 		       "unset it",
@@ -562,7 +567,7 @@ static void check_daemon(void)
 	else if (fd == -ENOENT)
 		check_daemon_start();
 	else
-		report(WARN, "gpreemptd: cannot connect: %s; see gpreempt why", strerror(-fd));
+		report(WARN, "gpreemptd: %s", gp_daemon_reason(fd));
 }
 
 struct doctor {

@@ -262,6 +262,18 @@ static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec, con
 	return r;
 }
 
+/* NVIDIA's backend finds cards without a driver. */
+static void explain_missing(char *why, size_t why_len)
+{
+	const struct gp_hal_ops *ops = gp_hal_find("nvidia");
+
+	explain(why, why_len,
+		"no GPU found: neither NVIDIA's driver nor AMD's KFD lists one; see gpreempt "
+		"doctor, or use the software GPU, --device=soft0 or GPREEMPT_BACKEND=softgpu");
+	if (ops && why && why_len)
+		ops->explain(-ENODEV, why, why_len);
+}
+
 int gp_device_open(const char *text, struct gp_device **dev, char *why, size_t why_len)
 {
 	static const char *const order[] = { "nvidia", "amd" };
@@ -298,11 +310,7 @@ int gp_device_open(const char *text, struct gp_device **dev, char *why, size_t w
 			explain(why, why_len, "device '%.64s': no such device; see gpreempt doctor",
 				text);
 		else
-			explain(why, why_len,
-				"no GPU found: neither NVIDIA's driver nor AMD's KFD lists one; "
-				"see "
-				"gpreempt doctor, or use the software GPU, --device=soft0 or "
-				"GPREEMPT_BACKEND=softgpu");
+			explain_missing(why, why_len);
 	}
 	return r;
 }

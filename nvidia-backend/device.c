@@ -184,12 +184,18 @@ int gp_nv_probe(const struct gp_nv_transport *t, struct gp_device_list *list,
 {
 	struct gp_rm_card_info card[GP_RM_MAX_CARDS];
 	struct gp_device_list found = { 0 };
+	char version[64];
 	int first = 0;
 	int fd = t->open_ctl();
 	int r;
 
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ENXIO ? -ENODEV : fd;
+	/* A driver that is too old may refuse the request for any reason. */
+	if (gp_nv_driver_version(t, version, sizeof(version)) == -EOPNOTSUPP) {
+		close(fd);
+		return -EOPNOTSUPP;
+	}
 	memset(card, 0, sizeof(card));
 	r = t->ioctl(fd, GP_RM_REQUEST_BYTES(GP_RM_ESC_CARD_INFO, sizeof(card)), card);
 	r = r < 0 ? -errno : 0;
@@ -294,14 +300,21 @@ static bool explain_holds(int err, char *why, size_t why_len)
 
 static void nv_explain(int err, char *why, size_t why_len)
 {
+	char version[64] = "";
+
 	if (explain_holds(err, why, why_len))
 		return;
-	if (err == -EOPNOTSUPP)
-		snprintf(why, why_len, "nvidia: the driver is too old; install 535 or later");
-	else if (err == -EACCES || err == -EPERM)
+	if (err == -EOPNOTSUPP) {
+		gp_nv_driver_version(gp_nv_transport_real(), version, sizeof(version));
+		snprintf(why, why_len, "nvidia: the driver%s%s is too old; install 535 or later",
+			 *version ? " " : "", version);
+	} else if (err == -ENODEV) {
+		gp_nv_explain_missing(why, why_len);
+	} else if (err == -EACCES || err == -EPERM) {
 		snprintf(why, why_len,
 			 "nvidia: this user may not open /dev/nvidiactl or /dev/nvidia*; join the "
 			 "group that owns them (ls -l /dev/nvidia*)");
+	}
 }
 
 static void soft_explain(int err, char *why, size_t why_len)

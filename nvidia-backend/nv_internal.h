@@ -100,6 +100,8 @@ int gp_nv_handle_parent(const struct gp_nv_transport *t, int fd, uint32_t client
 /* Driver's version, as "580.159.04"; 0, -ENODEV none, -EOPNOTSUPP too old. */
 #define GP_NV_OLDEST_DRIVER 535
 int gp_nv_driver_version(const struct gp_nv_transport *t, char *buf, size_t len);
+/* Explains -ENODEV into @why if a card is there, but not the driver or its device files. */
+void gp_nv_explain_missing(char *why, size_t why_len);
 
 /* Real time in ns, even if the device's clock is virtual. */
 static inline uint64_t gp_nv_monotonic_ns(void)

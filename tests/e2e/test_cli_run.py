@@ -11,7 +11,6 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rig import BUILD, CLI, FACE, Rig  # noqa: E402
 
-HAVE_GPU = os.path.exists("/dev/nvidiactl")
 
 
 class Environment(Rig):
@@ -135,90 +134,6 @@ class BadInput(Rig):
     def test_no_command(self):
         self.refused(["run", "--class=lc"], "-- CMD")
         self.refused(["stat"], "-- CMD")
-
-    @unittest.skipIf(HAVE_GPU, "there is a GPU")
-    def test_no_gpu(self):
-        self.refused(["run", "--class=lc", "--", "touch", "MARK"],
-                     "gpreempt: run: no GPU found: neither NVIDIA's driver nor AMD's KFD lists "
-                     "one; see gpreempt doctor, or use the software GPU, --device=soft0 or "
-                     "GPREEMPT_BACKEND=softgpu\n", soft=False)
-
-    @unittest.skipIf(os.geteuid() or HAVE_GPU, "needs root, and a machine without a GPU")
-    def test_no_right(self):
-        """There is a driver, but its device belongs to others. The test makes it: a file."""
-        script = ("mount -t tmpfs dev /dev && touch /dev/null /dev/nvidiactl && "
-                  "chmod 666 /dev/null && chmod 600 /dev/nvidiactl && "
-                  "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"")
-        done = subprocess.run(
-            ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh",
-             CLI, "run", "--class=lc", "--", "true"], text=True, capture_output=True,
-            env=self.env, timeout=300, stdin=subprocess.DEVNULL)
-        # A root that is no mount point cannot be made private.
-        if done.stderr.startswith("unshare") or "mount" in done.stderr or \
-                "Permission denied" in done.stderr:
-            self.skipTest(done.stderr)
-        self.assertEqual((done.returncode, done.stderr), (
-            125, "gpreempt: run: nvidia: this user may not open /dev/nvidiactl or /dev/nvidia*; "
-                 "join the group that owns them (ls -l /dev/nvidia*)\n"))
-
-    # The first commands of a newcomer, and the line that each gets.
-    FIRST = (
-        ([], "verb missing; write gpreempt run --class=lc -- CMD, or see gpreempt --help"),
-        (["sh", "train.sh"], "sh: unknown verb; to run that program, write gpreempt run "
-                             "--class=be -- sh"),
-        (["/bin/sh"], "/bin/sh: unknown verb; to run that program, write gpreempt run "
-                      "--class=be -- /bin/sh"),
-        (["frobnicate"], "frobnicate: unknown verb; see gpreempt --help"),
-        (["--class=be", "true"],
-         "--class=be: verb missing; write gpreempt run --class=CLASS -- CMD"),
-        (["-c", "be", "true"], "-c: verb missing; write gpreempt run --class=CLASS -- CMD"),
-        (["Run", "--class=be", "true"], "Run: unknown verb; write gpreempt run"),
-        (["sets", "1"], "sets: unknown verb; write gpreempt set"),
-        (["stats"], "stats: unknown verb; write gpreempt stat"),
-        (["hit"], "hit: unknown verb; write gpreempt hint"),
-        (["run"], "run: class missing; write --class=lc or --class=be"),
-        (["run", "touch", "MARK"], "run: class missing; write --class=lc or --class=be"),
-        (["run", "be", "touch", "MARK"], "run: class missing; write --class=be, not be"),
-        (["run", "lc:2", "--", "touch", "MARK"],
-         "run: class missing; write --class=lc:2, not lc:2"),
-        (["run", "--class"], "run: --class: value missing; write --class=CLASS"),
-        (["run", "-c"], "run: -c: value missing; write --class=CLASS"),
-        (["run", "--lc", "touch", "MARK"], "run: --lc: no such option; write --class=lc"),
-        (["run", "-be", "touch", "MARK"], "run: -be: no such option; write --class=be"),
-        (["run", "--class=be", "-x", "touch", "MARK"],
-         "run: -x: unknown option; see gpreempt run --help"),
-        (["run", "--class=lc", "--auto-hold=yes", "touch", "MARK"],
-         "run: --auto-hold=yes: this option has no value; write --auto-hold"),
-        (["run", "--class=be", "--gpu=0", "touch", "MARK"],
-         "run: --gpu=0: unknown option; see gpreempt run --help"),
-        (["run", "--class=high", "--", "touch", "MARK"],
-         "run: --class=high: no such class; write lc, lc:LEVEL, be or be:WEIGHT"),
-        (["run", "--class=lc"], "run: command missing; write gpreempt run --class=lc -- CMD"),
-        (["run", "--class=lc", "--device=cuda:0", "--", "touch", "MARK"],
-         "run: device 'cuda:0': not a UUID (GPU- and at least 8 hex digits), a PCI address "
-         "(0000:3b:00.0) or soft0"),
-        (["attach", "be", "1"], "attach: be: not a PID; write --class=be"),
-        (["set", "1", "lc"], "set: lc: not a PID; write --class=lc"),
-        (["hint", "1", "300us"],
-         "hint: 300us: not a PID; write --in=300us, an option of gpreempt hint"),
-        (["attach", "--class=be", "python"], None),
-        (["ls", "-l"], "ls: -l: unknown option; see gpreempt ls --help"),
-        (["top", "-n"], "top: -n: value missing; write --count=N"),
-        (["why", "1"], "why: no gpreemptd runs; start it for the machine (systemctl start "
-                       "gpreemptd), or for your own processes (gpreemptd --foreground)"),
-        (["trace"], "trace: file missing; write gpreempt trace -o FILE"),
-    )
-
-    def test_first_commands(self):
-        for args, line in self.FIRST:
-            with self.subTest(args=args):
-                self.refused(args, f"gpreempt: {line}\n" if line else "not a PID; write a number")
-
-    def test_a_command_in_quotes(self):
-        done = self.gp("run", "--class=be", "--", "python train.py")
-        self.assertEqual((done.returncode, done.stderr), (
-            127, "gpreempt: run: python train.py: not found; write CMD and its arguments without "
-                 "quotes around them\n"))
 
     def test_processes(self):
         gone = subprocess.Popen(["true"])
