@@ -31,7 +31,7 @@ $(O)/gpreemptd.service: systemd/gpreemptd.service.in $(FOLDERS)
 
 # The Python module. Its folder depends on the Python that imports it.
 pythondir ?= $(shell $(PYTHON) python/where.py $(prefix))
-PYTHON_FILES := __init__.py py.typed
+PYTHON_FILES := __init__.py py.typed torch.py vllm.py
 # A wheel for pip, in $(O)/wheel.
 .PHONY: wheel
 wheel: need-python
@@ -87,7 +87,8 @@ install: all man completions $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.servic
 	$(INSTALL) -m 644 include/gpreempt/*.h include/gpreempt/*.hpp $(DESTDIR)$(includedir)/gpreempt/
 	$(INSTALL) -m 644 include/hsaq.h $(DESTDIR)$(includedir)/
 	set -e; d=$(DESTDIR)$(pythondir)/gpreempt; $(INSTALL) -d $$d; \
-		$(INSTALL) -m 644 $(PYTHON_FILES:%=python/gpreempt/%) $$d/
+		$(INSTALL) -m 644 $(PYTHON_FILES:%=python/gpreempt/%) $$d/; \
+		$(PYTHON) python/info.py $(DESTDIR)$(pythondir) $(VERSION)
 	$(INSTALL) -m 644 $(O)/gpreempt.pc $(O)/hsaq.pc $(DESTDIR)$(libdir)/pkgconfig/
 	$(INSTALL) -D -m 644 -t $(DESTDIR)$(bashdir) $(filter $(O)/completions/bash/%,$(COMPLETIONS))
 	$(INSTALL) -D -m 644 -t $(DESTDIR)$(zshdir) $(filter $(O)/completions/zsh/%,$(COMPLETIONS))
@@ -104,7 +105,8 @@ uninstall:
 		$(DESTDIR)$(includedir)/hsaq.h \
 		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc \
 		$(DESTDIR)$(libdir)/pkgconfig/hsaq.pc
-	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(pythondir)/gpreempt
+	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(pythondir)/gpreempt \
+		$(DESTDIR)$(pythondir)/gpreempt-$(VERSION).dist-info
 	rm -f $(COMPLETED:%=$(DESTDIR)$(bashdir)/%) $(COMPLETED:%=$(DESTDIR)$(zshdir)/_%) \
 		$(COMPLETED:%=$(DESTDIR)$(fishdir)/%.fish)
 	$(foreach m,$(notdir $(MAN_PAGES)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)

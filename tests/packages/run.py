@@ -157,6 +157,10 @@ def check_wheel(out):
                cwd=out, env={**env, "PYTHONPATH": target})
     assert text.startswith(target), text
     assert os.path.exists(f"{target}/gpreempt/py.typed")
+    text = run(PYTHON, "-B", "-c", "from importlib.metadata import entry_points as e; "
+               "print([p.load() for p in e(group='vllm.general_plugins')])",
+               cwd=out, env={**env, "PYTHONPATH": target})
+    assert "register" in text, text
     step(f"{os.path.basename(wheel)} installs and imports")
 
 
