@@ -9,6 +9,10 @@ options in the environment name the folder --reports, where each test gets a fol
 
 With --seeds N each runs N times, with GP_SEED=1 to N.
 
+With --again N, up to N failed tests run a second time, one by one after all others. On a machine
+that is too busy, a process may get no CPU for seconds. The total names tests that passed only
+then. A sanitizer's report is final, and so is death by a signal.
+
 The file BUILD/times remembers the length and the CPU time of each test. The longest start
 first: one a core, and more of them while cores are idle, because tests wait.
 """
@@ -146,7 +150,7 @@ class Test:
     """A test that runs, under a process that supervises it."""
 
     def __init__(self, name, argv, env, timeout, reports):
-        self.name, self.argv, self.reports = name, argv, reports
+        self.argv, self.reports = argv, reports
         self.start, self.why = time.monotonic(), None
         self.until = self.start + timeout
         self.timeout = timeout
@@ -185,7 +189,7 @@ class Test:
         done = Result(output, counts(output, self.argv[-1].endswith(".py")))
         done.wall_s = time.monotonic() - self.start
         done.cpu_s = usage.ru_utime + usage.ru_stime
-        done.why = self.why or f"exit status {status}"
+        done.status, done.why = status, self.why or f"exit status {status}"
         if self.why or not done.counted or (status not in (0, 77) and not done.failed):
             done.failed += 1
         reported = reports_in(self.reports)
@@ -199,7 +203,7 @@ class Result:
     """Counts, output and times of one test."""
 
     def __init__(self, output, said):
-        self.output, self.counted, self.why = output, said is not None, ""
+        self.output, self.counted, self.why, self.status = output, said is not None, "", 0
         self.passed, self.failed, self.skipped = said or (0, 0, 0)
         self.wall_s = self.cpu_s = 0
 
@@ -252,7 +256,7 @@ class Idle:
 
 
 def run_all(jobs, times, cores, most, idle):
-    """Run each (name, arguments of Test); yield (name, Result) as they end. @most at once;
+    """Run each job, the arguments of a Test; yield (job, Result) as they end. @most at once;
     over one for each of @cores only if @idle() reports more than half of a core."""
     jobs = sorted(jobs, key=lambda job: -times.length(job[0]))
     running = {}                                    # pidfd: Test
@@ -264,22 +268,66 @@ def run_all(jobs, times, cores, most, idle):
             more, look = (idle() > 0.5, now + LOOK_S) if now >= look else (False, look)
             while jobs and len(running) < most and (len(running) < cores or more):
                 more = more and len(running) < cores
-                test = Test(*jobs.pop(0))
-                running[test.pidfd] = test
+                job = jobs.pop(0)
+                test = Test(*job)
+                running[test.pidfd] = job, test
                 poll.register(test.pidfd, select.POLLIN)
-            until = min([look] * bool(jobs) + [test.until for test in running.values()])
+            until = min([look] * bool(jobs) + [test.until for _, test in running.values()])
             for fd, _ in poll.poll(min(max(until - time.monotonic(), 0), 3600) * 1000):
                 poll.unregister(fd)
-                test = running.pop(fd)
-                yield test.name, test.result()
-            for test in running.values():
+                job, test = running.pop(fd)
+                yield job, test.result()
+            for _, test in running.values():
                 if test.until <= time.monotonic():
                     test.stop()
     finally:
-        for test in running.values():
+        for _, test in running.values():
             test.stop()
-        for test in running.values():
+        for _, test in running.values():
             os.waitpid(test.pid, 0)
+
+
+class Report:
+    """Prints each result, and adds them up."""
+
+    def __init__(self, tally):
+        self.tally, self.sums, self.failures = tally, [0, 0, 0], []
+
+    def add(self, job, done):
+        for i, n in enumerate((done.passed, done.failed, done.skipped)):
+            self.sums[i] += n
+        name = job[0]
+        word = "FAIL" if done.failed else "ok" if done.passed else "skip"
+        print(f"{word:4} {name} ({done.passed} passed, {done.skipped} skipped, "
+              f"{done.wall_s:.1f} s)", flush=True)
+        if done.failed:
+            self.failures.append((job, done))
+            print(PASSED.sub("", done.output).rstrip()[-8000:],
+                  f"     {name}: {done.why}", sep="\n", flush=True)
+        self.line(f"= {done.wall_s:.1f} {name}")
+
+    def line(self, text):
+        if self.tally:
+            add_line(self.tally, text)
+
+    def try_again(self, most, times):
+        """Run failed tests once more, one by one, unless they are too many for bad luck."""
+        first = {id(job): done for job, done in self.failures}
+        if len(first) > most or not all(map(may_be_load, first.values())):
+            return
+        for job, done in run_all([job for job, _ in self.failures], times, 1, 1, lambda: 0):
+            if done.failed:
+                continue
+            self.sums[0] += done.passed - first[id(job)].passed
+            self.sums[1] -= first[id(job)].failed
+            self.sums[2] += done.skipped - first[id(job)].skipped
+            print(f"ok   {job[0]} the second time, alone ({done.wall_s:.1f} s)", flush=True)
+            self.line(f"again {job[0]}")
+
+
+def may_be_load(done):
+    """Can the machine's load have let this test fail?"""
+    return done.why != "sanitizer" and not 128 < done.status < 256
 
 
 def print_end(path):
@@ -291,14 +339,16 @@ def print_end(path):
 
 
 def total(tally, logs):
-    """Add up the runs of one `make`, from the file @tally: "= SECONDS TEST" for each test of
-    a run, then the counts of the run. After all runs of a step comes "# STEP SECONDS FAILED".
-    @logs: the folder of STEP.log."""
-    sums, step, failing, tests = [0, 0, 0], [0, 0, 0], [], []
+    """Add up the runs of one `make`, from the file @tally. A run has "= SECONDS TEST" for each
+    test, "again TEST" for each that passed only the second time, and its counts. After all runs
+    of a step comes "# STEP SECONDS FAILED". @logs: the folder of STEP.log."""
+    sums, step, failing, tests, again = [0, 0, 0], [0, 0, 0], [], [], []
     with open(tally) as f:
         for kind, *words in map(str.split, f):
             if kind == "=":
                 tests.append((float(words[0]), words[1], None))
+            elif kind == "again":
+                again.append(words[0])
             elif kind == "#":
                 name, seconds, failed = words
                 tests = [(s, test, step_name or name) for s, test, step_name in tests]
@@ -312,6 +362,8 @@ def total(tally, logs):
                 step = [a + int(n) for a, n in zip(step, (kind, *words))]
     for seconds, test, name in sorted(tests, reverse=True)[:10]:
         print(f"{seconds:8.1f} s {name}: {test}")
+    for test in again:
+        print(f"passed only the second time, alone: {test}")
     for name in failing:
         print_end(os.path.join(logs, f"{name}.log"))
     print(", ".join(f"{n} {what}" for n, what in zip(sums, WHAT)))
@@ -334,6 +386,8 @@ def options():
     ap.add_argument("--reports", help="the sanitizers' log_path, a folder")
     ap.add_argument("--tally", help="file to add the tests' times and the counts to")
     ap.add_argument("--match", help="of a .py file: only the tests with this in their name")
+    ap.add_argument("--again", type=int, default=0, metavar="N",
+                    help="run up to N failed tests a second time, alone")
     ap.add_argument("--seeds", type=int, default=0, help="run each so many times")
     ap.add_argument("tests", nargs="+")
     return ap.parse_args()
@@ -345,26 +399,19 @@ def main():
     args = options()
     env = dict(os.environ, GP_BUILD=os.path.abspath(args.build))
     envs = [{**env, "GP_SEED": str(n + 1)} for n in range(args.seeds)] or [env]
-    sums = [0, 0, 0]
     times, start = Times(os.path.join(args.build, "times")), time.monotonic()
     cores = len(os.sched_getaffinity(0))
     jobs = [(short_name(test, args.build), command(test, args.match), env, args.timeout, own)
             for test in args.tests for plain in envs
             for env, own in [with_reports(plain, args.reports)]]
-    for name, done in run_all(jobs, times, cores, args.jobs or 4 * cores, Idle()):
-        for i, n in enumerate((done.passed, done.failed, done.skipped)):
-            sums[i] += n
-        word = "FAIL" if done.failed else "ok" if done.passed else "skip"
-        print(f"{word:4} {name} ({done.passed} passed, {done.skipped} skipped, "
-              f"{done.wall_s:.1f} s)", flush=True)
-        if done.failed:
-            print(PASSED.sub("", done.output).rstrip()[-8000:],
-                  f"     {name}: {done.why}", sep="\n", flush=True)
-        elif not args.match and not args.seeds:
-            times.last[name] = done.wall_s, done.cpu_s
-        if args.tally:
-            add_line(args.tally, f"= {done.wall_s:.1f} {name}")
+    report = Report(args.tally)
+    for job, done in run_all(jobs, times, cores, args.jobs or 4 * cores, Idle()):
+        report.add(job, done)
+        if not (done.failed or args.match or args.seeds):
+            times.last[job[0]] = done.wall_s, done.cpu_s
     times.save()
+    report.try_again(args.again, times)
+    sums = report.sums
     if sums[0] < args.floor:
         print(f"only {sums[0]} tests passed, expected at least {args.floor}")
         sums[1] += 1

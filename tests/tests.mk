@@ -5,7 +5,7 @@ e2e       = $(addprefix tests/e2e/test_,$(addsuffix .py,$(1)))
 UNITS    := $(TEST_PROGS)
 SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
 # check-kills has more kills, and check-long the longest files.
-E2E_LONG := $(call e2e,bench_peers failing_calls flood hostile on_demand)
+E2E_LONG := $(call e2e,bench_peers failing_calls flood hostile on_demand pile_soft devices_soft slurm)
 E2E      := $(filter-out $(call e2e,kill_soft) $(E2E_LONG),$(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py)))
 # Tests of the checks themselves: they run no program of ours.
 CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
@@ -34,7 +34,8 @@ E2E_NO_THREADS := $(call e2e,bench_cli python_soft)
 # Least number of passed unit tests and replayed inputs.
 UNIT_FLOOR ?= 1300
 TALLY    ?= $(abspath $(O))/tally
-RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
+# AGAIN=N, for machines that others use, too: up to N failed tests of a step have a second try.
+RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY) $(if $(AGAIN),--again $(AGAIN))
 
 # Programs that end-to-end tests run.
 THREADS  := $(O)/tests/softface/threads
@@ -91,8 +92,6 @@ RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REP
 	nightly fuzz lint format model
 check-unit: need-check need-lint $(UNITS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
-# Slurm's plugin where its header is.
-check-e2e: $(if $(SAN),,$(and $(wildcard /usr/include/slurm/spank.h),$(SPANK)))
 check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) $(CALLS) $(SCOPES) \
 		$(HSAQ_FAKE) $(CLI_FAKE) $(SOAK_APP) $(DAEMON_FAKE) $(if $(WHOLE),$(FAIL_CALLS)) $(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
@@ -197,11 +196,13 @@ check-asan: need-check
 check-tsan: need-check
 	$(Q)$(MAKE) -k --no-print-directory O=$(O)-tsan TALLY=$(TALLY) \
 		SAN=thread CFLAGS='-O1 -g' check-unit check-e2e
-KILLS := $(if $(WHOLE),100,20)
+KILLS := $(if $(WHOLE),100,10)
 SEEDS := $(if $(WHOLE),5,2)
 check-kills: need-check all $(DAEMON_FAKE)
 	$(Q)GP_KILLS=$(KILLS) $(RUN) --jobs $(SEEDS) --seeds $(SEEDS) --match at_random_moments \
 		--timeout 900 tests/e2e/test_kill_soft.py tests/e2e/test_daemon_keep.py
+# Slurm's plugin where its header is.
+check-long: $(and $(wildcard /usr/include/slurm/spank.h),$(SPANK))
 check-long: need-check all $(THREADS) $(TOOL) $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)$(RUN) --timeout 600 $(E2E_LONG)
 # Random sequences of driver calls, with the layer and without: 10^5, or 10^6 with WHOLE=1. And

@@ -57,7 +57,7 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("6 passed, 0 failed, 2 skipped", done.stdout)
         with open(tally, "a") as f:
-            f.write("# step 7 0\n# lint 5 1\n")
+            f.write("again a\n# step 7 0\n# lint 5 1\n")
         for step in "step", "lint":
             with open(os.path.join(self.folder, f"{step}.log"), "w") as f:
                 f.write(f"first of {step}\n" + 59 * "more\n" + f"last of {step}\n")
@@ -67,6 +67,7 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"\Aok   step: 6 passed, 0 failed, 2 skipped, 7 s\n"
                          r"FAIL lint: 5 s\n( +\d+\.\d s step: [ab]\n){2}"
+                         r"passed only the second time, alone: a\n"
                          rf"---- the end of {self.folder}/lint.log\n(more\n){{59}}last of lint\n"
                          r"6 passed, 0 failed, 2 skipped\n\Z")
 
@@ -79,6 +80,32 @@ class Run(unittest.TestCase):
                 done = self.run_py("--timeout", "1", self.script("a", text))
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(f"a: {why}", done.stdout)
+
+    def again(self, most, *tests):
+        """The exit status, and how often each test ran."""
+        tally = os.path.join(self.folder, "tally")
+        paths = [self.script(f"t{i}", f"echo >>$0.ran; {text}") for i, text in enumerate(tests)]
+        done = self.run_py("--again", str(most), "--timeout", "2", "--tally", tally, *paths)
+        ran = []
+        for path in paths:
+            with open(f"{path}.ran") as f:
+                ran.append(len(f.readlines()))
+            os.remove(f"{path}.ran")
+        with open(tally) as f:
+            return done.returncode, ran, f.read()
+
+    def test_a_second_time(self):
+        fails = "echo one: 3 run, 1 failed, 0 skipped; exit 1"
+        at_first = f"[ $(wc -l <$0.ran) -gt 1 ] || {{ {fails}; }}; {PASSES}"
+        self.assertEqual(self.again(0, at_first)[:2], (1, [1]))
+        status, ran, tally = self.again(1, at_first, PASSES)
+        self.assertEqual((status, ran), (0, [2, 1]))
+        self.assertIn("again t0\n6 0 2\n", tally)
+        self.assertEqual(self.again(1, f"[ $(wc -l <$0.ran) -gt 1 ] || sleep 9; {PASSES}")[:2],
+                         (0, [2]))
+        for most, tests, ran in ((1, (fails, PASSES), [2, 1]), (1, (at_first,) * 2, [1, 1]),
+                                 (2, (f"{PASSES}; kill -SEGV $$",), [1])):
+            self.assertEqual(self.again(most, *tests)[:2], (1, ran), tests)
 
     def test_what_passed_is_left_out(self):
         """cmocka's lines, so that the record of a long run has the failure."""
