@@ -92,6 +92,8 @@ const char *gp_view_origin(const struct gp_wire_tenant *tenant)
 		return "rule";
 	case GP_WIRE_BY_ATTACH:
 		return "attach";
+	case GP_WIRE_BY_POOL:
+		return "pool";
 	default:
 		return "-";
 	}

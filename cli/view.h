@@ -32,7 +32,7 @@ const struct gp_wire_tenant *gp_view_tenant(const struct gp_view *view, int32_t 
 
 /** "held", "segment", "waits", "idle", "runs", "banned"; "-": unknown. */
 const char *gp_view_state(const struct gp_wire_tenant *tenant);
-/** "run", "rule", "attach", "-". */
+/** "run", "rule", "attach", "pool", "-". */
 const char *gp_view_origin(const struct gp_wire_tenant *tenant);
 
 #define GP_VIEW_TEXT_LEN 24

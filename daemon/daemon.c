@@ -98,6 +98,12 @@ static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *ms
 	case GP_WIRE_TAKE:
 		gp_enroll_take(d, conn, &msg->take);
 		break;
+	case GP_WIRE_POOL:
+		gp_enroll_pool(d, conn, &msg->pool);
+		break;
+	case GP_WIRE_RULE:
+		gp_enroll_rule(d, conn, &msg->ask_class);
+		break;
 	case GP_WIRE_LIST:
 		gp_view_list(d, conn);
 		break;

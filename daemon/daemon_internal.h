@@ -39,6 +39,10 @@ void gp_enroll_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 		     const int *file, size_t n);
 void gp_enroll_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg);
 void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg);
+/** The clients of a tenant, by its user or root. */
+void gp_enroll_pool(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_pool *msg);
+/** Which rule is for @conn's process, should it have that class? */
+void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg);
 /** Has @conn a scan under way, or its user too many? */
 bool gp_enroll_busy(const struct gp_daemon *d, const struct gp_conn *conn);
 /** Its connection is closed. */

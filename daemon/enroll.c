@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon_internal.h"
+#include "daemon/device/clients.h"
 #include "daemon/discover/oci.h"
 #include "daemon/discover/proc.h"
 #include "daemon/loop/log.h"
@@ -480,6 +481,9 @@ void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn)
 {
 	struct gp_dtenant *t = conn->tenant;
 
+	for (size_t i = 0; i < d->devs; i++)
+		for (struct gp_dtenant *one = d->dev[i]->tenants; one; one = one->next)
+			gp_clients_forget(one, conn->id);
 	conn->tenant = NULL;
 	if (!t)
 		return;
@@ -613,6 +617,58 @@ void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 		change(d, conn, t, &asked);
 	else
 		take_new(d, conn, dev, &meant, &asked);
+}
+
+/* ---- pools ------------------------------------------------------------- */
+
+void gp_enroll_pool(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_pool *msg)
+{
+	struct gp_scan meant = { .pid = msg->pid, .uid = conn->uid, .admin = is_admin(conn) };
+	int err = may_take(&meant);
+	bool found = false;
+
+	for (size_t i = 0; !err && i < d->devs; i++) {
+		struct gp_dtenant *t = gp_dtenant_of_pid(d->dev[i], msg->pid);
+
+		found |= t != NULL;
+		if (t)
+			err = gp_clients_set(t, conn->id, msg);
+	}
+	if (!err && !found)
+		err = -ESRCH;
+	gp_conn_say(conn, err, "%s",
+		    !err	  ? "" :
+		    err == -ESRCH ? "it is no tenant" :
+		    err == -EPERM ? "it belongs to another user" :
+				    strerror(-err));
+}
+
+void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg)
+{
+	char why[GP_VERDICT_WHY_LEN] = "";
+	struct gp_class_request asked;
+	struct gp_subject who = { 0 };
+	struct gp_verdict verdict;
+	union gp_wire_msg out;
+	int err = conn->pid > 0 ? read_process(conn->pid, &who) : -ESRCH;
+
+	if (!err && gp_class_request_from_wire(&msg->request, &asked))
+		err = -EINVAL;
+	if (!err)
+		gp_rules_find(d->config, &who, &verdict);
+	if (!err && !may_have_any(&who))
+		err = gp_rules_may(d->config, &who, &asked, why, sizeof(why));
+	gp_proc_clear(&who);
+	if (err) {
+		gp_conn_say(conn, err, "%.*s", GP_WIRE_TEXT_LEN - 1, *why ? why : strerror(-err));
+		return;
+	}
+	gp_wire_init(&out, GP_WIRE_RULED);
+	if (verdict.rule && verdict.rule->pool) {
+		out.ruled.pool = 1;
+		out.ruled.percent = verdict.rule->percent;
+	}
+	gp_conn_send(conn, &out, NULL, 0);
 }
 
 bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int place)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon_internal.h"
+#include "daemon/device/clients.h"
 
 static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 {
@@ -51,19 +52,46 @@ void gp_view_devices(struct gp_daemon *d, struct gp_conn *conn)
 	gp_conn_result(conn, 0);
 }
 
+/* @t, and its clients. False: @conn is gone. */
+static bool list_tenant(struct gp_dtenant *t, struct gp_conn *conn)
+{
+	union gp_wire_msg msg, client;
+	bool sent;
+
+	gp_wire_init(&msg, GP_WIRE_TENANT);
+	gp_dtenant_show(t, &msg.tenant);
+	sent = gp_conn_send(conn, &msg, NULL, 0);
+	for (size_t i = 0; sent && i < gp_clients_count(t); i++) {
+		gp_wire_init(&client, GP_WIRE_TENANT);
+		if (gp_clients_show(t, i, &msg.tenant, &client.tenant))
+			sent = gp_conn_send(conn, &client, NULL, 0);
+	}
+	return sent;
+}
+
 void gp_view_list(struct gp_daemon *d, struct gp_conn *conn)
 {
-	for (size_t i = 0; i < d->devs; i++) {
-		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next) {
-			union gp_wire_msg msg;
-
-			gp_wire_init(&msg, GP_WIRE_TENANT);
-			gp_dtenant_show(t, &msg.tenant);
-			if (!gp_conn_send(conn, &msg, NULL, 0))
+	for (size_t i = 0; i < d->devs; i++)
+		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next)
+			if (!list_tenant(t, conn))
 				return;
-		}
-	}
 	gp_conn_result(conn, 0);
+}
+
+/* The tenant through which @pid uses the device @uuid, or, that all 0, any. NULL: none. */
+static struct gp_dtenant *server_of(struct gp_daemon *d, pid_t pid, const uint8_t uuid[16])
+{
+	static const uint8_t any[16];
+
+	for (size_t i = 0; i < d->devs; i++) {
+		if (memcmp(uuid, any, sizeof(any)) &&
+		    memcmp(uuid, d->dev[i]->hal->id.uuid, sizeof(any)))
+			continue;
+		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next)
+			if (gp_clients_have(t, pid))
+				return t;
+	}
+	return NULL;
 }
 
 static struct gp_dtenant *asked_for(struct gp_daemon *d, struct gp_conn *conn,
@@ -71,6 +99,8 @@ static struct gp_dtenant *asked_for(struct gp_daemon *d, struct gp_conn *conn,
 {
 	struct gp_dtenant *t = gp_daemon_tenant(d, msg->pid, msg->uuid);
 
+	if (!t)
+		t = server_of(d, msg->pid, msg->uuid);
 	if (!t)
 		gp_conn_say(conn, -ESRCH, "process %d is not under gpreemptd", (int)msg->pid);
 	return t;
@@ -109,7 +139,12 @@ void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire
 		snprintf(out.reason.other_comm, sizeof(out.reason.other_comm), "%.*s",
 			 GP_WIRE_COMM_LEN - 1, other->who.comm);
 	snprintf(out.reason.device, sizeof(out.reason.device), "%s", t->dev->hal->id.name);
-	snprintf(out.reason.why, sizeof(out.reason.why), "%s", t->why);
+	if (t->who.pid == msg->pid)
+		snprintf(out.reason.why, sizeof(out.reason.why), "%s", t->why);
+	else
+		snprintf(out.reason.why, sizeof(out.reason.why),
+			 "that of its MPS server %d, of which %d is a client", (int)t->who.pid,
+			 (int)msg->pid);
 	gp_conn_send(conn, &out, NULL, 0);
 }
 
@@ -148,8 +183,12 @@ static size_t metrics_tenants(void *arg, struct gp_wire_tenant *out, size_t max)
 
 	for (size_t i = 0; i < d->devs; i++) {
 		for (struct gp_dtenant *t = d->dev[i]->tenants; t && n < max; t = t->next) {
+			const size_t row = n;
+
 			out[n] = (struct gp_wire_tenant){ 0 };
 			gp_dtenant_show(t, &out[n++]);
+			for (size_t c = 0; c < gp_clients_count(t) && n < max; c++)
+				n += gp_clients_show(t, c, &out[row], &out[n]);
 		}
 	}
 	return n;

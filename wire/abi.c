@@ -69,6 +69,15 @@ AT(take, kind, 20);
 AT(take, uuid, 24);
 AT(take, request, 40);
 
+BYTES(pool, 280);
+AT(pool, pid, 16);
+AT(pool, count, 20);
+AT(pool, client, 24);
+
+BYTES(ruled, 24);
+AT(ruled, pool, 16);
+AT(ruled, percent, 20);
+
 BYTES(said, 528);
 AT(said, text, 16);
 

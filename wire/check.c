@@ -86,9 +86,24 @@ static bool take_ok(const struct gp_wire_take *m)
 	return m->head.type == GP_WIRE_TAKE ? request_ok(&m->request) : request_none(&m->request);
 }
 
+static bool pool_ok(const struct gp_wire_pool *m)
+{
+	if (m->pid <= 0 || m->count > GP_WIRE_POOL_MAX)
+		return false;
+	for (uint32_t i = 0; i < GP_WIRE_POOL_MAX; i++)
+		if (i < m->count ? m->client[i] <= 0 : m->client[i] != 0)
+			return false;
+	return true;
+}
+
+static bool ruled_ok(const struct gp_wire_ruled *m)
+{
+	return m->pool <= 1 && m->percent <= 100 && (m->pool || !m->percent);
+}
+
 static bool tenant_ok(const struct gp_wire_tenant *m)
 {
-	return m->pid > 0 && m->origin >= GP_WIRE_BY_RUN && m->origin <= GP_WIRE_BY_ATTACH &&
+	return m->pid > 0 && m->origin >= GP_WIRE_BY_RUN && m->origin <= GP_WIRE_BY_POOL &&
 	       !(m->flags & ~(uint32_t)TENANT_FLAGS) && m->usage <= GP_WIRE_USAGE_DRIVER &&
 	       request_ok(&m->request) && TEXT_OK(m->comm) && TEXT_OK(m->device) && TEXT_OK(m->why);
 }
@@ -129,7 +144,12 @@ static bool body_ok(const union gp_wire_msg *msg)
 		return hello_ok(&msg->hello);
 	case GP_WIRE_MEMORY:
 		return msg->memory.leave <= 1 && msg->memory.moving <= 1;
+	case GP_WIRE_POOL:
+		return pool_ok(&msg->pool);
+	case GP_WIRE_RULED:
+		return ruled_ok(&msg->ruled);
 	case GP_WIRE_ASK_CLASS:
+	case GP_WIRE_RULE:
 		return request_ok(&msg->ask_class.request);
 	case GP_WIRE_WHY:
 	case GP_WIRE_TAKE:

@@ -50,7 +50,12 @@ static size_t type_size(uint16_t type)
 	case GP_WIRE_FILES:
 		return sizeof(struct gp_wire_files);
 	case GP_WIRE_ASK_CLASS:
+	case GP_WIRE_RULE:
 		return sizeof(struct gp_wire_ask_class);
+	case GP_WIRE_POOL:
+		return sizeof(struct gp_wire_pool);
+	case GP_WIRE_RULED:
+		return sizeof(struct gp_wire_ruled);
 	case GP_WIRE_WHY:
 	case GP_WIRE_TAKE:
 	case GP_WIRE_HISTOGRAM:
@@ -213,7 +218,10 @@ static uint16_t answer_type(uint16_t request)
 		return GP_WIRE_MEMORY;
 	case GP_WIRE_ASK_CLASS:
 	case GP_WIRE_TAKE:
+	case GP_WIRE_POOL:
 		return GP_WIRE_SAID;
+	case GP_WIRE_RULE:
+		return GP_WIRE_RULED;
 	case GP_WIRE_WHY:
 		return GP_WIRE_REASON;
 	case GP_WIRE_HISTOGRAM:

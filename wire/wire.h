@@ -54,6 +54,8 @@ enum gp_wire_type {
 	GP_WIRE_TAKE = 27,	/* gives a process a class -> GP_WIRE_SAID */
 	GP_WIRE_HISTOGRAM = 28, /* -> GP_WIRE_BUCKETS or GP_WIRE_SAID */
 	GP_WIRE_TRACE = 29,	/* -> GP_WIRE_TRACED .., until the connection closes */
+	GP_WIRE_POOL = 30,	/* the clients of a tenant, an MPS server -> GP_WIRE_SAID */
+	GP_WIRE_RULE = 31,	/* the rules for this process with a class -> GP_WIRE_RULED */
 
 	GP_WIRE_STATUS = 64,
 	GP_WIRE_RESULT = 65,
@@ -67,6 +69,7 @@ enum gp_wire_type {
 	GP_WIRE_SAID = 85,
 	GP_WIRE_BUCKETS = 86,
 	GP_WIRE_TRACED = 87,
+	GP_WIRE_RULED = 88,
 };
 
 struct gp_wire_head {
@@ -192,6 +195,23 @@ struct gp_wire_take {
 	struct gp_wire_request request; /* TAKE */
 };
 
+/* Other processes that use the device through tenant @pid, until this connection closes. */
+#define GP_WIRE_POOL_MAX 64
+
+struct gp_wire_pool {
+	struct gp_wire_head head;
+	int32_t pid;
+	uint32_t count;
+	int32_t client[GP_WIRE_POOL_MAX]; /* PIDs; 0 beyond @count */
+};
+
+/* GP_WIRE_RULE is struct gp_wire_ask_class. A class that is not allowed: GP_WIRE_SAID. */
+struct gp_wire_ruled {
+	struct gp_wire_head head;
+	uint32_t pool;	  /* 1: the rule puts the process into a pool */
+	uint32_t percent; /* of the pool's threads; 0: all */
+};
+
 /* head.result, and one line of text: the refused action and the cause. */
 struct gp_wire_said {
 	struct gp_wire_head head;
@@ -203,6 +223,7 @@ enum gp_wire_origin {
 	GP_WIRE_BY_RUN = 1,    /* it connected: preload or library */
 	GP_WIRE_BY_RULE = 2,   /* discovered, and named by a rule */
 	GP_WIRE_BY_ATTACH = 3, /* gpreempt attach named it */
+	GP_WIRE_BY_POOL = 4,   /* a client of a tenant, whose class and state it has */
 };
 
 /* Where a tenant's used_ns comes from. */
@@ -352,6 +373,8 @@ union gp_wire_msg {
 	struct gp_wire_welcome welcome;
 	struct gp_wire_ask_class ask_class;
 	struct gp_wire_take take;
+	struct gp_wire_pool pool;
+	struct gp_wire_ruled ruled;
 	struct gp_wire_said said;
 	struct gp_wire_tenant tenant;
 	struct gp_wire_device device;

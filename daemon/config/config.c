@@ -110,7 +110,8 @@ static bool same_rule(const struct gp_rule *a, const struct gp_rule *b)
 	       same_text(a->container, b->container) && same_text(a->device, b->device) &&
 	       same_facts(a, b) && a->has_class == b->has_class &&
 	       same_class(&a->class_given, &b->class_given) &&
-	       a->has_max_class == b->has_max_class && same_class(&a->max_class, &b->max_class);
+	       a->has_max_class == b->has_max_class && same_class(&a->max_class, &b->max_class) &&
+	       a->pool == b->pool && a->percent == b->percent;
 }
 
 static bool same_metrics(const struct gp_config_metrics *a, const struct gp_config_metrics *b)
@@ -255,6 +256,10 @@ static void put_rule(FILE *to, const struct gp_rule *rule)
 		put_class(to, before, "class", &rule->class_given);
 	if (rule->has_max_class)
 		put_class(to, before, "max_class", &rule->max_class);
+	if (rule->pool)
+		put(to, "    ", "pool", "true");
+	if (rule->percent)
+		put_number(to, "    ", "percent", rule->percent);
 }
 
 int gp_config_print(const struct gp_config *c, FILE *to)

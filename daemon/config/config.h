@@ -83,6 +83,8 @@ struct gp_config_metrics {
  * @namespace, @pod, @image: patterns of glob.h, of names
  * @annotation: "KEY=PATTERN"
  * @has_class: false: the device's default_class counts
+ * @pool: gpreempt run puts their programs into the pool of their class; @percent: of its threads
+ *	for each; 0: all
  * @max_class: the highest class that its processes may ask for; @has_max_class: false:
  *	that is @class_given
  */
@@ -93,7 +95,8 @@ struct gp_rule {
 	uid_t uid;
 	gid_t gid;
 	struct gp_spec spec;
-	bool has_class, has_max_class;
+	bool has_class, has_max_class, pool;
+	uint32_t percent;
 	struct gp_class_request class_given;
 	struct gp_class_request max_class;
 };

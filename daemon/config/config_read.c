@@ -454,6 +454,26 @@ static int take_max_class(struct gp_yaml *y, const char *text, void *to)
 	return err ? err : check_kept(y, &rule->max_class);
 }
 
+static int take_pool(struct gp_yaml *y, const char *text, void *to)
+{
+	y->right = "write true or false";
+	if (strcmp(text, "true") && strcmp(text, "false"))
+		return -EINVAL;
+	((struct gp_rule *)to)->pool = text[0] == 't';
+	return 0;
+}
+
+static int take_percent(struct gp_yaml *y, const char *text, void *to)
+{
+	uint64_t n;
+
+	y->right = "write a number from 1 to 100, the part of the pool's threads";
+	if (take_number(text, 100, &n) || !n)
+		return -EINVAL;
+	((struct gp_rule *)to)->percent = (uint32_t)n;
+	return 0;
+}
+
 static bool matches_nothing(const struct gp_rule *rule)
 {
 	return !rule->user && !rule->group && !rule->cgroup && !rule->exe && !rule->container &&
@@ -478,6 +498,8 @@ static const struct gp_yaml_key rule_keys[] = {
 	KEY("device", take_rule_device),
 	KEY("class", take_rule_class),
 	KEY("max_class", take_max_class),
+	KEY("pool", take_pool),
+	KEY("percent", take_percent),
 	{ NULL },
 };
 
@@ -498,6 +520,13 @@ static int read_rule(struct gp_yaml *y, yaml_node_t *node, struct gp_rule *rule)
 	if (!rule->has_class && !rule->has_max_class)
 		return gp_yaml_refuse(y, rule->line, "rules", NULL,
 				      "found a rule without a class; write class: or max_class:");
+	if (rule->percent && !rule->pool)
+		return gp_yaml_refuse(y, rule->line, "percent", NULL,
+				      "found without a pool; add pool: true");
+	if (rule->pool && rule->exe)
+		return gp_yaml_refuse(y, rule->line, "pool", NULL,
+				      "found beside exe:; write user, group, cgroup or container: "
+				      "gpreempt run chooses the pool before it executes CMD");
 	return 0;
 }
 

@@ -3,6 +3,7 @@
  * tenant.c - state of a process on a device, and the reports of its page.
  */
 #include "daemon/device/tenant.h"
+#include "daemon/device/clients.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -633,6 +634,7 @@ static void free_tenant(struct gp_dtenant *t)
 	if (t->ended.fd >= 0)
 		close(t->ended.fd);
 	gp_proc_clear(&t->who);
+	gp_clients_free(t);
 	free(t);
 }
 

@@ -11,6 +11,7 @@
 #include "wire/page.h"
 
 struct gp_conn;
+struct gp_clients;
 
 /* The last report to the core on a tenant. */
 enum gp_reported {
@@ -66,6 +67,7 @@ struct gp_dtenant {
 	bool banned;
 	struct gp_hist hist[GP_WIRE_HISTS];
 	struct gp_account *account; /* of its container; NULL: out of memory */
+	struct gp_clients *clients; /* see clients.h; NULL: none */
 
 	void (*gone)(struct gp_dtenant *tenant, void *arg);
 	void *gone_arg;

@@ -185,7 +185,8 @@ static void tenants(struct page *p, const char *name, uint32_t flags, const char
 		for (uint32_t cls = 0; cls < CLASSES; cls++) {
 			count = 0;
 			for (size_t t = 0; t < p->tenants; t++)
-				count += p->tenant[t].request.cls == cls &&
+				count += p->tenant[t].origin != GP_WIRE_BY_POOL &&
+					 p->tenant[t].request.cls == cls &&
 					 (p->tenant[t].flags & flags) == flags &&
 					 !memcmp(p->tenant[t].uuid, p->device[i].uuid,
 						 sizeof(p->device[i].uuid));
@@ -193,6 +194,43 @@ static void tenants(struct page *p, const char *name, uint32_t flags, const char
 				class_name[cls]);
 			value(p->out, count, COUNT);
 		}
+}
+
+static bool same_clients(const struct gp_wire_tenant *a, const struct gp_wire_tenant *b)
+{
+	return a->origin == GP_WIRE_BY_POOL && b->origin == GP_WIRE_BY_POOL &&
+	       a->request.cls == b->request.cls && !strcmp(a->comm, b->comm) &&
+	       !memcmp(a->uuid, b->uuid, sizeof(a->uuid));
+}
+
+/* One sample for each name. */
+static void clients_sample(struct page *p, size_t first)
+{
+	const struct gp_wire_tenant *t = &p->tenant[first];
+	char uuid[sizeof(p->uuid[0])];
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < p->tenants; i++) {
+		if (!same_clients(t, &p->tenant[i]))
+			continue;
+		if (i < first)
+			return;
+		count++;
+	}
+	gp_uuid_format(t->uuid, uuid, sizeof(uuid));
+	fprintf(p->out, "gpreempt_pool_clients{device=\"%s\",class=\"%s\",command=", uuid,
+		class_name[t->request.cls]);
+	quoted(p->out, t->comm);
+	fputc('}', p->out);
+	value(p->out, count, COUNT);
+}
+
+static void clients(struct page *p)
+{
+	family(p, "pool_clients", "gauge", "Clients of MPS pools, by their names.");
+	for (size_t i = 0; i < p->tenants; i++)
+		if (p->tenant[i].origin == GP_WIRE_BY_POOL)
+			clients_sample(p, i);
 }
 
 static void used(struct page *p)
@@ -327,6 +365,7 @@ static void write_page(struct page *p)
 	tenants(p, "tenants", 0, "Tenants: a process on a device.");
 	tenants(p, "tenants_suspended", GP_WIRE_SUSPENDED, "Suspended tenants.");
 	tenants(p, "tenants_banned", GP_WIRE_BANNED, "Tenants suspended until they end.");
+	clients(p);
 	used(p);
 	accounts(p);
 	for (int kind = 0; kind < GP_WIRE_HISTS; kind++)

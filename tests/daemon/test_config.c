@@ -266,6 +266,9 @@ static void test_forms(void **state)
 		"rules:\n- user: 0\n  class: none\n",
 		"rules:\n- group: '0'\n  max_class: be:1\n",
 		"rules:\n- {cgroup: /, class: be}\n",
+		"rules:\n- {user: 1, class: be, pool: true}\n",
+		"rules:\n- {user: 1, class: be, pool: true, percent: 100}\n",
+		"rules:\n- {user: 1, class: be, pool: false}\n",
 		"rules:\n- {cgroup: '/x y/*', class: be}\n",
 		"rules:\n- {exe: /**/python3*, class: be}\n",
 		"rules:\n- {exe: '/a\\x2d: b #c', class: be}\n",
@@ -332,6 +335,9 @@ static void test_equal(void **state)
 		"rules: [{user: 1, class: lc}]",
 		"rules: [{user: 1, max_class: lc}]",
 		"rules: [{user: 1, class: be, max_class: lc}]",
+		"rules: [{user: 1, class: be, pool: true}]",
+		"rules: [{user: 1, class: be, pool: true, percent: 1}]",
+		"rules: [{user: 1, class: be, pool: true, percent: 2}]",
 		"rules: [{user: 1, class: be}, {user: 1, class: be}]",
 	};
 	const size_t count = sizeof(one) / sizeof(one[0]);
@@ -355,7 +361,7 @@ static void test_equal(void **state)
 	"metrics_listen, log_level, limits_per_user, devices, rules"
 #define RULE_KEYS                                                                                 \
 	"user, group, cgroup, exe, container, namespace, pod, image, annotation, device, class, " \
-	"max_class"
+	"max_class, pool, percent"
 #define NOT_YAML                                                                         \
 	"; write KEY: VALUE, indent with blanks, not tabs, and quote a value with { or " \
 	"a colon"
@@ -614,6 +620,12 @@ static void test_rules_refused(void **state)
 		{ "class", "idle", "write lc, lc:LEVEL, be or be:WEIGHT" },
 		{ "class", "lc,cap=3%", "cap is for be" },
 		{ "class", "be,cap=3%", "caps need be_policy: credit; set it for a device" },
+		{ "pool", "be", "write true or false" },
+		{ "percent", "0", "write a number from 1 to 100, the part of the pool's threads" },
+		{ "percent", "101",
+		  "write a number from 1 to 100, the part of the pool's threads" },
+		{ "percent", "30%",
+		  "write a number from 1 to 100, the part of the pool's threads" },
 		{ "max_class", "lc:16", "levels are lc:0 (most urgent) to lc:15" },
 		{ "max_class", "lc,period=3ms,runtime=2ms",
 		  "deadlines need lc_policy: edf; set it for a device" },
@@ -639,8 +651,13 @@ static void test_rules_refused(void **state)
 			{ "rules:\n- {}\n", NOBODY },
 			{ "rules:\n- user: 0\n",
 			  "f:2: rules: found a rule without a class; write class: or max_class:" },
+			{ "rules:\n- {user: 0, class: be, percent: 3}\n",
+			  "f:2: percent: found without a pool; add pool: true" },
+			{ "rules:\n- {exe: /a, class: be, pool: true}\n",
+			  "f:2: pool: found beside exe:; write user, group, cgroup or container: "
+			  "gpreempt run chooses the pool before it executes CMD" },
 		},
-		3);
+		5);
 }
 
 /* Names in messages are shown whole, or truncated between characters. */
@@ -850,6 +867,7 @@ static void test_example(void **state)
 		"device",      "rules",		  "user",
 		"group",       "cgroup",	  "exe",
 		"container",   "class",		  "max_class",
+		"pool",	       "percent",
 	};
 	char why[GP_CONFIG_WHY_LEN], key[32], *text;
 	struct gp_config *c;

@@ -82,7 +82,13 @@ static size_t view_tenants(void *arg, struct gp_wire_tenant *out, size_t max)
 		out[i].request.cls = of[i].cls;
 		memset(out[i].uuid, 1, sizeof(out[i].uuid));
 	}
-	return sizeof(of) / sizeof(of[0]);
+	/* Clients of a pool are no tenants. */
+	for (size_t i = 4; i < 7; i++) {
+		out[i] = out[1];
+		out[i].origin = GP_WIRE_BY_POOL;
+		snprintf(out[i].comm, sizeof(out[i].comm), i == 5 ? "a\"b" : "python");
+	}
+	return 7;
 }
 
 static const struct gp_hist *view_histogram(void *arg, size_t device, enum gp_wire_histogram kind)
@@ -226,6 +232,10 @@ static void values(void **state)
 	assert_line(body, "gpreempt_tenants{device=\"" UUID "\",class=\"lc\"} 1");
 	assert_line(body, "gpreempt_tenants_suspended{device=\"" UUID "\",class=\"be\"} 2");
 	assert_line(body, "gpreempt_tenants_banned{device=\"" UUID "\",class=\"be\"} 1");
+	assert_line(body,
+		    "gpreempt_pool_clients{device=\"" UUID "\",class=\"be\",command=\"python\"} 2");
+	assert_line(body,
+		    "gpreempt_pool_clients{device=\"" UUID "\",class=\"be\",command=\"a\\\"b\"} 1");
 	assert_line(body, "gpreempt_used_seconds_total{device=\"" UUID "\",class=\"lc\"} "
 			  "0.250000000");
 }

@@ -86,7 +86,14 @@ static void check_believed(const union gp_wire_msg *msg)
 	case GP_WIRE_HELLO:
 		check_request(&msg->hello.request);
 		break;
+	case GP_WIRE_POOL:
+		FUZZ_CHECK(msg->pool.pid > 0 && msg->pool.count <= GP_WIRE_POOL_MAX);
+		break;
+	case GP_WIRE_RULED:
+		FUZZ_CHECK(msg->ruled.pool <= 1 && msg->ruled.percent <= 100);
+		break;
 	case GP_WIRE_ASK_CLASS:
+	case GP_WIRE_RULE:
 		check_request(&msg->ask_class.request);
 		break;
 	case GP_WIRE_WHY:

@@ -237,6 +237,36 @@ static void takes(void **state)
 	expect(&msg, 0);
 }
 
+static void pools(void **state)
+{
+	union gp_wire_msg msg = new_msg(GP_WIRE_POOL);
+
+	expect(&msg, -EINVAL);
+	msg.pool.pid = 1;
+	expect(&msg, 0);
+	REFUSED(msg, pool.client[0], 1);
+	msg.pool.count = 1;
+	expect(&msg, -EINVAL);
+	msg.pool.client[0] = 2;
+	expect(&msg, 0);
+	REFUSED(msg, pool.client[0], -1);
+	REFUSED(msg, pool.client[GP_WIRE_POOL_MAX - 1], 3);
+	REFUSED(msg, pool.count, GP_WIRE_POOL_MAX + 1);
+	for (size_t i = 0; i < GP_WIRE_POOL_MAX; i++)
+		msg.pool.client[i] = 2;
+	msg.pool.count = GP_WIRE_POOL_MAX;
+	expect(&msg, 0);
+
+	msg = new_msg(GP_WIRE_RULED);
+	expect(&msg, 0);
+	REFUSED(msg, ruled.percent, 1);
+	REFUSED(msg, ruled.pool, 2);
+	msg.ruled.pool = 1;
+	msg.ruled.percent = 100;
+	expect(&msg, 0);
+	REFUSED(msg, ruled.percent, 101);
+}
+
 static void tenants(void **state)
 {
 	union gp_wire_msg msg = new_msg(GP_WIRE_TENANT);
@@ -248,7 +278,7 @@ static void tenants(void **state)
 	msg.tenant.usage = GP_WIRE_USAGE_DRIVER;
 	REFUSED(msg, tenant.pid, 0);
 	REFUSED(msg, tenant.origin, 0);
-	REFUSED(msg, tenant.origin, GP_WIRE_BY_ATTACH + 1);
+	REFUSED(msg, tenant.origin, GP_WIRE_BY_POOL + 1);
 	REFUSED(msg, tenant.flags, GP_WIRE_PILES * 2);
 	REFUSED(msg, tenant.usage, GP_WIRE_USAGE_DRIVER + 1);
 	REFUSED(msg, tenant.request.cls, 9);
@@ -329,6 +359,7 @@ int main(void)
 		cmocka_unit_test(hellos),
 		cmocka_unit_test(classes),
 		cmocka_unit_test(takes),
+		cmocka_unit_test(pools),
 		cmocka_unit_test(tenants),
 		cmocka_unit_test(devices),
 		cmocka_unit_test(reasons),

@@ -152,6 +152,15 @@ static const struct field reason[] = {
 	TEXT(reason.other_comm), TEXT(reason.device),
 	TEXT(reason.why),	 { 0 },
 };
+static const struct field pool[] = {
+	NUMBER(head.result), NUMBER(pool.pid), NUMBER(pool.count), NUMBERS(pool.client), { 0 },
+};
+static const struct field ruled[] = {
+	NUMBER(head.result),
+	NUMBER(ruled.pool),
+	NUMBER(ruled.percent),
+	{ 0 },
+};
 static const struct field buckets[] = {
 	NUMBER(head.result),
 	NUMBER(buckets.sum_ns),
@@ -192,6 +201,9 @@ static const struct message {
 	{ GP_WIRE_TAKE, "take", take },
 	{ GP_WIRE_HISTOGRAM, "histogram", take },
 	{ GP_WIRE_TRACE, "trace", head },
+	{ GP_WIRE_POOL, "pool", pool },
+	{ GP_WIRE_RULE, "rule", ask_class },
+	{ GP_WIRE_RULED, "ruled", ruled },
 	{ GP_WIRE_STATUS, "status", status },
 	{ GP_WIRE_RESULT, "result", head },
 	{ GP_WIRE_WELCOME, "welcome", welcome },

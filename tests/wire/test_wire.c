@@ -24,7 +24,7 @@ static void check_sizes(void **state)
 		GP_WIRE_HISTOGRAM,    GP_WIRE_TRACE,	 GP_WIRE_STATUS, GP_WIRE_RESULT,
 		GP_WIRE_WELCOME,      GP_WIRE_CLASS,	 GP_WIRE_TENANT, GP_WIRE_DEVICE,
 		GP_WIRE_MEMORY,	      GP_WIRE_REASON,	 GP_WIRE_SAID,	 GP_WIRE_BUCKETS,
-		GP_WIRE_TRACED,
+		GP_WIRE_TRACED,	      GP_WIRE_POOL,	 GP_WIRE_RULE,	 GP_WIRE_RULED,
 	};
 	union gp_wire_msg msg;
 
@@ -195,10 +195,9 @@ static void daemon_replies(void **state)
 	static const struct {
 		enum gp_wire_type request, answer;
 	} pairs[] = {
-		{ GP_WIRE_ASK_CLASS, GP_WIRE_SAID },
-		{ GP_WIRE_TAKE, GP_WIRE_SAID },
-		{ GP_WIRE_HISTOGRAM, GP_WIRE_BUCKETS },
-		{ GP_WIRE_WHY, GP_WIRE_REASON },
+		{ GP_WIRE_ASK_CLASS, GP_WIRE_SAID },	{ GP_WIRE_TAKE, GP_WIRE_SAID },
+		{ GP_WIRE_POOL, GP_WIRE_SAID },		{ GP_WIRE_RULE, GP_WIRE_RULED },
+		{ GP_WIRE_HISTOGRAM, GP_WIRE_BUCKETS }, { GP_WIRE_WHY, GP_WIRE_REASON },
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
