@@ -68,25 +68,6 @@ static bool is_near(const char *word, const char *verb)
 	return n == m + 1 && !strcasecmp(word + same + 1, verb + same);
 }
 
-static bool is_program(const char *word)
-{
-	const char *at = getenv("PATH");
-	char path[PATH_MAX];
-
-	if (strchr(word, '/'))
-		return !access(word, X_OK);
-	while (at && *at) {
-		int len = (int)strcspn(at, ":");
-
-		snprintf(path, sizeof(path), "%.*s/%s", len, at, word);
-		if (!access(path, X_OK))
-			return true;
-		at += len;
-		at += *at == ':';
-	}
-	return false;
-}
-
 static int fail_verb(const char *word)
 {
 	if (!strncmp(word, "--class", strlen("--class")) || !strncmp(word, "-c", 2))
@@ -94,7 +75,7 @@ static int fail_verb(const char *word)
 	for (size_t i = 0; i < VERBS; i++)
 		if (is_near(word, verbs[i].name))
 			return gp_fail("%s: unknown verb; write gpreempt %s", word, verbs[i].name);
-	if (is_program(word))
+	if (gp_path_is_program(word))
 		return gp_fail("%s: unknown verb; to run that program, write gpreempt run "
 			       "--class=be -- %s",
 			       word, word);

@@ -86,3 +86,22 @@ int gp_path_daemon(char *buf, size_t len)
 		return -ENOENT;
 	return (size_t)snprintf(buf, len, "%s/" DAEMON, dir) < len ? 0 : -ENAMETOOLONG;
 }
+
+bool gp_path_is_program(const char *word)
+{
+	const char *at = getenv("PATH");
+	char path[PATH_MAX];
+
+	if (strchr(word, '/'))
+		return !access(word, X_OK);
+	while (at && *at) {
+		int len = (int)strcspn(at, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", len, at, word);
+		if (!access(path, X_OK))
+			return true;
+		at += len;
+		at += *at == ':';
+	}
+	return false;
+}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/pool.h"
 
 struct run {
 	struct gp_cmd_args cmd;
@@ -18,6 +19,7 @@ struct run {
 	bool no_preload;
 	bool no_daemon;
 	bool memory;
+	struct gp_pool_args pool;
 };
 
 static const struct argp_option options[] = {
@@ -43,6 +45,10 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "no-daemon", 'D', NULL, 0,
 	  "do not start a gpreemptd of this user's for several best-effort processes", 0 },
+	{ "pool", 'O', "PERCENT", OPTION_ARG_OPTIONAL,
+	  "NVIDIA: run CMD in its class's MPS pool, beside other programs of this user, which "
+	  "gpreempt starts and ends; with at most PERCENT of the GPU's threads",
+	  0 },
 	{ "mem", 'm', NULL, 0,
 	  "be: when a latency-critical allocation does not fit, stop CMD, keep its device memory "
 	  "on "
@@ -68,6 +74,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'L':
 		r->no_preload = true;
 		return 0;
+	case 'O':
+		return gp_pool_parse(&r->pool, arg);
 	case 'm':
 		r->memory = true;
 		return 0;
@@ -119,7 +127,12 @@ int gp_verb_run(int argc, char **argv)
 	    (r.no_pile && setenv("GPREEMPT_PILE", "0", 1)) ||
 	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))
 		return gp_fail("run: cannot set the environment: %s", strerror(errno));
+	r.pool.no_daemon = r.no_daemon;
+	r.pool.memory = r.memory;
+	gp_pool_ask(&r.pool, r.cmd.class_text);
 	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device, r.cmd.argv[0]);
+	if (!err && r.pool.wanted)
+		err = gp_pool_enter(&r.pool, r.cmd.class_text);
 	if (err)
 		return err;
 	execvp(r.cmd.argv[0], r.cmd.argv);

@@ -21,6 +21,7 @@
 #include "daemon/supervise/journal.h"
 #include "daemon/supervise/supervise.h"
 #include "daemon/loop/log.h"
+#include "daemon/pool/keeper.h"
 #include "daemon/receive/receiver.h"
 #include "daemon/supervise/rundir.h"
 #include "daemon/supervise/spawn.h"
@@ -50,6 +51,7 @@ enum option_key {
 	KEY_TAKES_JOURNAL,
 	KEY_RECEIVE,
 	KEY_ON_DEMAND,
+	KEY_POOL,
 };
 
 static const struct argp_option options[] = {
@@ -71,11 +73,12 @@ static const struct argp_option options[] = {
 	{ "takes-journal", KEY_TAKES_JOURNAL, "N", OPTION_HIDDEN, NULL, 0 },
 	{ "receive", KEY_RECEIVE, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "on-demand", KEY_ON_DEMAND, NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "pool", KEY_POOL, "CLASS", OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
 
 struct options {
-	const char *config, *check, *run_dir, *program;
+	const char *config, *check, *run_dir, *program, *pool;
 	int role; /* enum gp_role, GP_SPAWN_RESTORE, NO_ROLE */
 	int journal_fd, listen_fd, restores;
 	uint64_t idle_ns;
@@ -139,6 +142,9 @@ static error_t parse_own(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_ON_DEMAND:
 		o->on_demand = true;
+		return 0;
+	case KEY_POOL:
+		o->pool = arg;
 		return 0;
 	case KEY_RECEIVE:
 		exit(gp_receiver_run(GP_RECEIVER_FD));
@@ -502,6 +508,22 @@ static int run_on_demand(const struct options *o)
 	return keep_first(&setup, config);
 }
 
+/* The keeper of an MPS pool, which gpreempt run starts. */
+static int run_pool(const char *text)
+{
+	static char prefix[32];
+	char program[PATH_MAX];
+	struct gp_class_value cls;
+
+	if (gp_class_parse(text, &cls)) {
+		fprintf(stderr, "gpreemptd: --pool=%s: no such class\n", text);
+		return GP_EXIT_USAGE;
+	}
+	snprintf(prefix, sizeof(prefix), "pool %s: ", text);
+	gp_daemon_log(prefix, GP_LOG_INFO);
+	return gp_pool_keep(&cls, own_path(program)) ? GP_EXIT_FAILED : GP_EXIT_DONE;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = { .role = NO_ROLE, .journal_fd = -1, .listen_fd = -1 };
@@ -515,6 +537,8 @@ int main(int argc, char **argv)
 		return check_config(o.check);
 	umask(022);
 	block_signals();
+	if (o.pool)
+		return run_pool(o.pool);
 	if (o.role != NO_ROLE)
 		return run_role(&o);
 	return o.on_demand ? run_on_demand(&o) : run_first(&o);

@@ -5,7 +5,7 @@ e2e       = $(addprefix tests/e2e/test_,$(addsuffix .py,$(1)))
 UNITS    := $(TEST_PROGS)
 SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
 # check-kills has more kills, and check-long the longest files.
-E2E_LONG := $(call e2e,bench_peers failing_calls flood hostile on_demand pile_soft devices_soft slurm)
+E2E_LONG := $(call e2e,bench_peers failing_calls flood hostile on_demand pile_soft devices_soft pools_keep slurm)
 E2E      := $(filter-out $(call e2e,kill_soft) $(E2E_LONG),$(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py)))
 # Tests of the checks themselves: they run no program of ours.
 CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
@@ -134,7 +134,7 @@ $(O)/tests/daemon/test_discover: TEST_LIBS += -Wl,--wrap=socket,--wrap=recvfrom
 
 # gpreemptd with a daemon that decides nothing, for tests/e2e.
 KEEP_SRCS := tests/daemon/fake_daemon.c daemon/main.c daemon/discover/proc.c $(YAML_SRCS) \
-	$(wildcard $(addprefix daemon/,config/*.c loop/*.c receive/*.c supervise/*.c))
+	$(wildcard $(addprefix daemon/,config/*.c loop/*.c pool/*.c receive/*.c supervise/*.c))
 $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rig import BUILD, CLI, PATIENCE_S, Rig  # noqa: E402
 
 MAGIC, VERSION = 0x47505245, 1
-HELLO, FILES, WELCOME = 16, 17, 80
+HELLO, FILES, RULE, WELCOME = 16, 17, 31, 80
 HEAD = struct.Struct("=IHHIi")
 REQUEST = struct.Struct("=IIIIQQQ")
 HELLO_BODY = struct.Struct("=16sII" + REQUEST.format[1:] + "64x")
@@ -68,10 +68,15 @@ class Daemon:
         return kind, data[HEAD.size:], len(files)
 
     def greet(self):
-        """The next client's hello: flags, class, value, cap, .., files."""
-        self.conn, _ = self.listener.accept()
-        self.conn.settimeout(PATIENCE_S)
-        kind, body, files = self.hear()
+        """The next client's hello: flags, class, value, cap, .., files. Before it gpreempt run may
+        ask for a rule, and needs no answer."""
+        kind = RULE
+        while kind == RULE:
+            if self.conn:
+                self.conn.close()
+            self.conn, _ = self.listener.accept()
+            self.conn.settimeout(PATIENCE_S)
+            kind, body, files = self.hear()
         assert kind == HELLO, kind
         _, flags, _, cls, value, cap, _, period, deadline, runtime = \
             HELLO_BODY.unpack(body)
