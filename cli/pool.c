@@ -201,6 +201,9 @@ static int spawn_keeper(const struct pool *p)
 		err = posix_spawn(&pid, program, &files, &attr, argv, env);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attr);
+	/* It ends once the keeper has begun, which is then no child of CMD's. */
+	while (!err && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	return -err;
 }
 

@@ -13,7 +13,7 @@
 #define GP_POOL_PIPES "pipe"	 /* CUDA_MPS_PIPE_DIRECTORY */
 #define GP_POOL_LOGS "log"	 /* CUDA_MPS_LOG_DIRECTORY */
 #define GP_POOL_USED "used"	 /* file: the pool's processes have a shared lock on it */
-#define GP_POOL_KEEPER "keeper"	 /* file: the keeper has a lock on it */
+#define GP_POOL_KEEPER "keeper"	 /* file: the keeper has a lock on it, and its PID in it */
 #define GP_POOL_READY "ready"	 /* file: MPS answers */
 #define GP_POOL_LOG "keeper.log" /* messages of the keeper and of MPS's programs */
 #define GP_POOL_DIR_LEN 128	 /* of the folder's path */

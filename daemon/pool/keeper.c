@@ -30,6 +30,7 @@
 struct keeper {
 	char dir[GP_POOL_DIR_LEN];
 	struct gp_pool_link link;
+	int lock; /* the keeper's file, which has the guard's PID */
 	pid_t guard;
 	pid_t control, server;
 	uint64_t fault_ns, used_ns; /* first seen, last seen; 0: not */
@@ -356,9 +357,13 @@ static int guard(struct keeper *k)
 {
 	for (;;) {
 		const pid_t self = getpid();
-		const pid_t pid = fork();
+		pid_t pid;
 		int r;
 
+		if (ftruncate(k->lock, 0) || dprintf(k->lock, "%d\n", (int)self) < 0 ||
+		    lseek(k->lock, 0, SEEK_SET))
+			return -errno;
+		pid = fork();
 		if (pid < 0)
 			return -errno;
 		if (!pid) {
@@ -377,11 +382,19 @@ static int guard(struct keeper *k)
 	}
 }
 
+/* 0: in a child that is no child of the program that this one becomes; 1: in this one. */
+static int detach(void)
+{
+	const pid_t pid = fork();
+
+	return pid < 0 ? -errno : pid > 0;
+}
+
 int gp_pool_keep(const struct gp_class_value *cls, const char *program)
 {
 	struct keeper k = { .link = { .program = program, .request.cls = *cls, .fd = -1 } };
 	char path[GP_POOL_FILE_LEN], text[GP_CLASS_TEXT_LEN];
-	int err, fd;
+	int err;
 
 	gp_class_format(cls, text, sizeof(text));
 	err = gp_pool_dir(text, k.dir, sizeof(k.dir));
@@ -392,11 +405,13 @@ int gp_pool_keep(const struct gp_class_value *cls, const char *program)
 		return err;
 	}
 	path_of(&k, GP_POOL_KEEPER, path);
-	fd = gp_pool_keep_lock(path);
-	if (fd == -EAGAIN)
+	k.lock = gp_pool_keep_lock(path);
+	if (k.lock == -EAGAIN)
 		return 0;
-	err = fd < 0 ? fd : make_dirs(&k);
-	if (err)
+	err = k.lock < 0 ? k.lock : make_dirs(&k);
+	if (!err)
+		err = detach();
+	if (err < 0)
 		gp_log(GP_LOG_ERR, "%s: %s", k.dir, strerror(-err));
-	return err ? err : guard(&k);
+	return err < 0 ? err : err ? 0 : guard(&k);
 }

@@ -126,6 +126,11 @@ class Uses(Pools):
             self.assertEqual(row["daemon"]["origin"], "pool")
             self.assertEqual(row["daemon"]["class_from"], f"client of the MPS server {first.server}")
         self.assertEqual(rows[first.server]["daemon"]["origin"], "attach")
+        # It is no child of the program's.
+        for pid in self.keepers():
+            with open(f"/proc/{pid}/stat") as f:
+                self.assertNotIn(int(f.read().rsplit(")", 1)[1].split()[1]),
+                                 (first.pid, second.pid))
         # One group, with the clients' class, and a tenant that counts once.
         self.assertEqual(self.devices()[0]["tenants"], 1)
         metrics = self.scrape()

@@ -60,6 +60,17 @@ class Ends(test_pools.Pools):
         # And begins again.
         self.client()
 
+    def test_on_request(self):
+        """SIGTERM to the process in its file ends it, and its clients."""
+        client = self.client()
+        with open(os.path.join(self.pool("be-100"), "keeper")) as f:
+            guard = int(f.read())
+        self.assertEqual(guard, self.keepers()[0])
+        os.kill(guard, signal.SIGTERM)
+        self.assertEqual(client.wait(PATIENCE_S), 1)
+        self.eventually("all has ended", lambda: not self.pool_processes())
+        self.assertNotIn("stopping", self.said_by_keeper())
+
     def test_keepers_are_killed(self):
         self.start_daemon()
         client = self.client()
