@@ -239,7 +239,7 @@ static unsigned int read_all(const char *folder)
 /* Also those that no test runs, because they need a card. */
 static void our_own(void **state)
 {
-	assert_int_equal(read_all("bench/data/peers"), 16);
+	assert_int_equal(read_all("bench/data/peers"), 17);
 	assert_int_equal(read_all("bench/data/peers/rig"), 1);
 }
 

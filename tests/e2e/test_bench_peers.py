@@ -228,6 +228,44 @@ class Equals(unittest.TestCase):
         self.assertLess(shortest["long"], 18000 + 5000 + 4500)
 
 
+class Pools(unittest.TestCase):
+    def test_begin_and_end(self):
+        """gpreempt run --pool alone, with a stand-in for MPS's control daemon."""
+        folder = tempfile.mkdtemp(prefix="gpreempt-pools-")
+        self.addCleanup(shutil.rmtree, folder)
+        control = os.path.join(folder, "nvidia-cuda-mps-control")
+        shutil.copy(os.path.join(TOP, "tests/e2e/mps_control.py"), control)
+        os.chmod(control, 0o755)
+        peers, plan, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
+        os.mkdir(peers)
+        shutil.copy(os.path.join(TOP, "bench/data/peers/pools"), peers)
+        with open(os.path.join(TOP, "bench/data/peers/gpreempt-pools.yaml"), encoding="utf-8") as f:
+            text = f.read()
+        with open(os.path.join(peers, "gpreempt-pools.yaml"), "w", encoding="utf-8") as f:
+            f.write(text.replace("cards_only: true", "cards_only: false"))
+        with open(plan, "w", encoding="utf-8") as f:
+            json.dump({"time": 1, "tasks": [
+                {"id": name, "load": {"type": "periodic", "frequency": 20},
+                 "client": {"priority": priority, "model_name": "spin:1ms"}}
+                for name, priority in (("lc", 0), ("other", 0), ("be", 1))]}, f)
+        env = dict(soft_env(folder), GPREEMPT_MPS_CONTROL=control,
+                   PATH=f"{folder}:{os.environ['PATH']}")
+        done = subprocess.run([BENCH, "run", plan, "--device=soft0", f"--peers={peers}",
+                               f"--dir={kept}"], text=True, capture_output=True,
+                              timeout=PATIENCE_S, env=env)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+            (run,) = json.load(f)["runs"]
+        self.assertEqual((run["scheduler"], [c["left"] for c in run["clients"]]),
+                         ("gpreempt, pools", [0, 0, 0]))
+        # A pool for each class.
+        for name in "lc:0", "be:100":
+            self.assertEqual(done.stderr.count(f"gpreempt: run: pool {name}: "), 1, done.stderr)
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
+                self.assertNotIn(control.encode(), f.read())
+
+
 class Mps(unittest.TestCase):
     """Its script, with a control daemon that only reports as configured."""
 
