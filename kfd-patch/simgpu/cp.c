@@ -83,6 +83,9 @@ void sim_interrupt(struct sim_engine *e, unsigned int vmid, u32 client, u32 sour
 	 */
 	if (READ_ONCE(e->params.ih_pasid))
 		entry[3] = sim_regs_pasid(e, vmid);
+	/* GC 9.4.3: the first XCC is node 1 (kfd_setup_interrupt_bitmap()). */
+	if (e->sim->xccs > 1)
+		entry[3] |= 1 << 16;
 	entry[4] = context0;
 	entry[5] = context1;
 	e->interrupts++;
@@ -247,7 +250,7 @@ void sim_cp_poll_wptr(struct sim_engine *e, struct sim_hqd *hqd)
 	u32 behind_mask = hqd->aql ? BIT(28) - 1 : ~0u;
 	u64 wptr;
 
-	if (!hqd->poll)
+	if (!hqd->poll || sim_silicon(SIM_SILICON_WPTR_LOST))
 		wptr = div_u64(hqd->wptr, unit);
 	else if (cp_read(e, hqd, hqd->wptr_poll_va, &wptr, sizeof(wptr)))
 		wptr = hqd->rptr_dwords / unit;
@@ -655,7 +658,8 @@ bool sim_cp_run(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 	bool any = false;
 
 	hear_doorbell(e, hqd);
-	if (hqd->state == SIM_HQD_RUNNING) {
+	if (hqd->state == SIM_HQD_RUNNING && !sim_silicon_starved(e, hqd) &&
+	    sim_xcc_ready(e, hqd)) {
 		if (hqd->aql)
 			while (step(e, hqd, now))
 				any = true;

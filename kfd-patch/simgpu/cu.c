@@ -427,8 +427,9 @@ static void planted_fault(struct sim_engine *e, struct sim_group *group)
 static void run_group(struct sim_engine *e, struct sim_cu *cu, struct sim_group *group, u64 budget)
 {
 	struct sim_hqd *hqd = group->hqd;
+	struct gfx9_env *env = sim_vmid_env(e, hqd->vmid);
 	struct gfx9_result result = {};
-	u64 ns;
+	u64 ns, stale_pc;
 
 	if (!hqd->wave_logged) {
 		sim_event(e, SIM_EV_FIRST_WAVE, hqd, cu->clock_ns, group->packet->index);
@@ -438,7 +439,12 @@ static void run_group(struct sim_engine *e, struct sim_cu *cu, struct sim_group 
 		planted_fault(e, group);
 		return;
 	}
-	gfx9_workgroup_run(sim_vmid_env(e, hqd->vmid), group->wg, budget, &result);
+	gfx9_workgroup_run(env, group->wg, budget, &result);
+	stale_pc = gfx9_env_stale_code(env);
+	if (stale_pc)
+		sim_check(e, SIM_CHECK_STALE_CODE,
+			  "pasid %#x, VMID %u executes code at %#llx that is not there", hqd->pasid,
+			  hqd->vmid, stale_pc);
 	ns = result.executed * e->params.insn_ns;
 	cu->clock_ns += ns;
 	hqd->stat->cu_ns += ns;
@@ -505,8 +511,8 @@ int sim_cus_init(struct sim_engine *e)
 {
 	unsigned int i;
 
-	/* Not sim->cus: the number that save areas are made for. */
-	e->cu_count = e->sim->adev->gfx.cu_info.number;
+	/* Not sim->cus: the number that an XCC's save areas are made for. */
+	e->cu_count = e->sim->adev->gfx.cu_info.number / e->sim->xccs;
 	e->cus = kcalloc(e->cu_count, sizeof(*e->cus), GFP_KERNEL);
 	if (!e->cus)
 		return -ENOMEM;

@@ -44,7 +44,7 @@ void soc15_grbm_select(struct amdgpu_device *adev, u32 me, u32 pipe, u32 queue, 
 	v = REG_SET_FIELD(v, GRBM_GFX_CNTL, MEID, me);
 	v = REG_SET_FIELD(v, GRBM_GFX_CNTL, VMID, vmid);
 	v = REG_SET_FIELD(v, GRBM_GFX_CNTL, QUEUEID, queue);
-	WREG32_SOC15(GC, 0, mmGRBM_GFX_CNTL, v);
+	WREG32_SOC15(GC, xcc_id, mmGRBM_GFX_CNTL, v);
 }
 
 /* As gfx_v9_0_select_se_sh(). */
@@ -64,7 +64,7 @@ static void select_se_sh(struct amdgpu_device *adev, u32 se, u32 sh, u32 instanc
 		v = REG_SET_FIELD(v, GRBM_GFX_INDEX, SH_BROADCAST_WRITES, 1);
 	else
 		v = REG_SET_FIELD(v, GRBM_GFX_INDEX, SH_INDEX, sh);
-	WREG32_SOC15(GC, 0, mmGRBM_GFX_INDEX, v);
+	WREG32_SOC15(GC, xcc_id, mmGRBM_GFX_INDEX, v);
 }
 
 static uint64_t get_gpu_clock_counter(struct amdgpu_device *adev)
@@ -105,6 +105,24 @@ static const struct amdgpu_mmhub_funcs mmhub_funcs = {
 	.setup_vm_pt_regs = mmhub_setup_vm_pt_regs,
 };
 
+static enum amdgpu_pkg_type get_pkg_type(struct amdgpu_device *adev)
+{
+	return AMDGPU_PKG_TYPE_OAM;
+}
+
+static const struct amdgpu_smuio_funcs smuio_funcs = {
+	.get_pkg_type = get_pkg_type,
+};
+
+static enum amdgpu_memory_partition query_mem_partition_mode(struct amdgpu_device *adev)
+{
+	return AMDGPU_NPS1_PARTITION_MODE;
+}
+
+static const struct amdgpu_gmc_funcs gmc_funcs = {
+	.query_mem_partition_mode = query_mem_partition_mode,
+};
+
 /* ---- The device's properties --------------------------------------------- */
 
 /*
@@ -128,19 +146,20 @@ static void fill_shaders(struct amdgpu_device *adev, unsigned int cus)
 {
 	struct amdgpu_gfx_config *c = &adev->gfx.config;
 	struct amdgpu_cu_info *cu = &adev->gfx.cu_info;
-	unsigned int se;
+	unsigned int se, xcc;
 
 	c->max_shader_engines = cus >= 4 ? 4 : 1;
 	c->max_sh_per_se = 1;
 	c->max_cu_per_sh = cus / c->max_shader_engines;
-	cu->number = c->max_shader_engines * c->max_cu_per_sh;
+	cu->number = c->max_shader_engines * c->max_cu_per_sh * to_sim(adev)->xccs;
 	cu->simd_per_cu = 4;
 	cu->max_waves_per_simd = 10;
 	cu->wave_front_size = 64;
 	cu->max_scratch_slots_per_cu = 32;
 	cu->lds_size = 64;
-	for (se = 0; se < c->max_shader_engines; se++)
-		cu->bitmap[0][se][0] = GENMASK(c->max_cu_per_sh - 1, 0);
+	for (xcc = 0; xcc < to_sim(adev)->xccs; xcc++)
+		for (se = 0; se < c->max_shader_engines; se++)
+			cu->bitmap[xcc][se][0] = GENMASK(c->max_cu_per_sh - 1, 0);
 }
 
 static void fill_memory(struct amdgpu_device *adev, u64 vram_bytes)
@@ -168,20 +187,76 @@ static void fill_memory(struct amdgpu_device *adev, u64 vram_bytes)
 	adev->doorbell.num_kernel_doorbells = PAGE_SIZE / sizeof(u32);
 }
 
-void sim_device_fill(struct sim_dev *sd, unsigned int hqds, unsigned int vmids, unsigned int cus,
-		     unsigned int sdma, u64 vram_bytes)
+static const struct model {
+	const char *name;
+	enum amd_asic_type asic;
+	u32 gc, sdma;
+	unsigned int xccs;
+} models[] = {
+	{ "vega10", CHIP_VEGA10, IP_VERSION(9, 0, 1), IP_VERSION(4, 0, 0), 1 },
+	{ "mi100", CHIP_ARCTURUS, IP_VERSION(9, 4, 1), IP_VERSION(4, 2, 2), 1 },
+	{ "mi210", CHIP_ALDEBARAN, IP_VERSION(9, 4, 2), IP_VERSION(4, 4, 0), 1 },
+	{ "mi300x", CHIP_IP_DISCOVERY, IP_VERSION(9, 4, 3), IP_VERSION(4, 4, 2), 6 },
+};
+
+/* Return: index of the model, or -EINVAL. */
+int sim_device_model(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(models); i++)
+		if (!strcmp(name, models[i].name))
+			return i;
+	return -EINVAL;
+}
+
+static void fill_model(struct sim_dev *sd, unsigned int model)
+{
+	const struct model *m = &models[model];
+
+	sd->adev.asic_type = m->asic;
+	sd->adev.ip_versions[GC_HWIP][0] = m->gc;
+	sd->adev.ip_versions[SDMA0_HWIP][0] = m->sdma;
+	sd->gpu.xccs = m->xccs;
+}
+
+/*
+ * Real cards with several XCCs tell their addresses by IP discovery; these are invented. The
+ * registers within an XCC have the offsets of GC 9.0 (compared in the headers of both), those of
+ * ATHUB 1.8 lie ATHUB_1_8_SHIFT further.
+ */
+#define ATHUB_1_8_SHIFT 0x33
+
+static void fill_xccs(struct sim_dev *sd)
+{
+	struct amdgpu_device *adev = &sd->adev;
+	unsigned int xcc, seg;
+
+	if (sd->gpu.xccs == 1)
+		return;
+	for (xcc = 0; xcc < sd->gpu.xccs; xcc++) {
+		for (seg = 0; seg < SIM_SEGMENTS; seg++)
+			sd->gc_base[xcc][seg] =
+				adev->reg_offset[GC_HWIP][0][seg] + xcc * SIM_XCC_REGS;
+	}
+	for (xcc = 0; xcc < sd->gpu.xccs; xcc++)
+		adev->reg_offset[GC_HWIP][xcc] = sd->gc_base[xcc];
+	sd->gpu.athub_shift = ATHUB_1_8_SHIFT;
+}
+
+void sim_device_fill(struct sim_dev *sd, unsigned int model, unsigned int hqds, unsigned int vmids,
+		     unsigned int cus, unsigned int sdma, u64 vram_bytes)
 {
 	struct amdgpu_device *adev = &sd->adev;
 	unsigned int i;
 
-	adev->asic_type = CHIP_VEGA10;
+	fill_model(sd, model);
 	adev->family = AMDGPU_FAMILY_AI;
 	adev->external_rev_id = 1;
-	adev->ip_versions[GC_HWIP][0] = IP_VERSION(9, 0, 1);
-	adev->ip_versions[SDMA0_HWIP][0] = IP_VERSION(4, 0, 0);
 	adev->ip_versions[MMHUB_HWIP][0] = IP_VERSION(9, 0, 0);
 	adev->ip_versions[OSSSYS_HWIP][0] = IP_VERSION(4, 0, 0);
 	vega10_reg_base_init(adev);
+	fill_xccs(sd);
 	vega10_doorbell_index_init(adev);
 	mutex_init(&adev->srbm_mutex);
 	mutex_init(&adev->grbm_idx_mutex);
@@ -193,10 +268,12 @@ void sim_device_fill(struct sim_dev *sd, unsigned int hqds, unsigned int vmids, 
 	fill_queues(adev, hqds);
 	fill_shaders(adev, cus);
 	fill_memory(adev, vram_bytes);
-	adev->gfx.xcc_mask = 1;
-	adev->gfx.num_xcc_per_xcp = 1;
+	adev->gfx.xcc_mask = GENMASK(sd->gpu.xccs - 1, 0);
+	adev->gfx.num_xcc_per_xcp = sd->gpu.xccs;
 	adev->gfx.funcs = &gfx_funcs;
 	adev->gfxhub.funcs = &gfxhub_funcs;
+	adev->smuio.funcs = &smuio_funcs;
+	adev->gmc.gmc_funcs = &gmc_funcs;
 	adev->mmhub.funcs = &mmhub_funcs;
 	adev->sdma.num_instances = sdma;
 	for (i = 0; i < sdma; i++)

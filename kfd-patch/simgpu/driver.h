@@ -111,9 +111,13 @@ struct sim_mem {
  *	reset; 0: none
  * @resets, @evictions, @evicted_bytes, @restored_bytes: totals for debugfs
  */
+#define SIM_MAX_XCCS 6
+#define SIM_SEGMENTS 5 /* of an IP's registers: MAX_SEGMENT of vega10_ip_offset.h */
+
 struct sim_dev {
 	struct amdgpu_device adev;
 	struct sim_gpu gpu;
+	u32 gc_base[SIM_MAX_XCCS][SIM_SEGMENTS];
 	struct drm_minor render;
 	struct amdgpu_reset_domain reset_domain;
 	struct cdev *cdev;
@@ -146,8 +150,9 @@ extern struct sim_dev *sim_devs[];
 extern unsigned int sim_num_gpus;
 
 /* device.c */
-void sim_device_fill(struct sim_dev *sd, unsigned int hqds, unsigned int vmids, unsigned int cus,
-		     unsigned int sdma, u64 vram_bytes);
+int sim_device_model(const char *name);
+void sim_device_fill(struct sim_dev *sd, unsigned int model, unsigned int hqds, unsigned int vmids,
+		     unsigned int cus, unsigned int sdma, u64 vram_bytes);
 
 /* memory.c */
 int sim_mem_create(struct sim_gpu *sim);

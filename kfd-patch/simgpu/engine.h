@@ -16,6 +16,8 @@
  *	doorbell.c	sleep until a doorbell is rung
  *	tlb.c		a TLB per VMID, memory by virtual address
  *	events.c	event log, counters, self-checks, debugfs
+ *	xcc.c		the other XCCs of a card with several
+ *	silicon.c	differences from all of this, to plant
  *
  * Locks, in this order:
  *	run_lock (mutex)	all state of the thread. Not held over a
@@ -38,6 +40,7 @@
 #include <linux/types.h>
 
 #include "gfx9.h"
+#include "silicon.h"
 #include "sim.h"
 
 /* MEC 1 of gfx9: 4 pipes of 8 queues (gfx_v9_0.c, gfx_v9_0_mec_init()). */
@@ -57,7 +60,7 @@
 
 /* CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI, in the MQD's order. */
 #define SIM_HQD_REGS 56
-#define SIM_REGS 0x20000
+#define SIM_REGS SIM_XCC_REGS
 
 #define SIM_INFLIGHT 8	       /* packets of one queue under way */
 #define SIM_SCRATCH_SLOTS 4096 /* COMPUTE_TMPRING_SIZE.WAVES has 12 bits */
@@ -88,6 +91,9 @@ enum sim_check {
 	SIM_CHECK_VMID_LIVE,
 	SIM_CHECK_VMID_UNSET,
 	SIM_CHECK_STALE_TLB,
+	SIM_CHECK_STALE_CODE,
+	SIM_CHECK_DOORBELL_TWICE,
+	SIM_CHECK_XCC,
 	SIM_CHECK_NO_TRAP,
 	SIM_CHECK_RESTORED_TWICE,
 	SIM_CHECK_NOT_RESTORED,
@@ -181,6 +187,23 @@ struct sim_saved {
 	struct list_head link;
 	u64 mqd;
 	u64 id;
+	unsigned int hqd;
+	u32 vmid;
+};
+
+/* A slot of another XCC than the first. */
+struct sim_xcc_hqd {
+	u32 regs[SIM_HQD_REGS];
+	u64 until_ns; /* end of its dequeue; 0: none */
+};
+
+/* Another XCC than the first; by reg_lock. */
+struct sim_xcc {
+	unsigned int index;
+	u32 grbm_cntl;
+	u64 tba[SIM_VMIDS];
+	u32 *regs; /* all others */
+	struct sim_xcc_hqd hqds[SIM_HQDS];
 };
 
 struct sim_hqd;
@@ -260,9 +283,10 @@ struct sim_hqd {
 	/* The rest: by run_lock. */
 	unsigned int index;
 	enum sim_hqd_state state;
-	u64 until_ns; /* end of LOADING, RESETTING, SAVING */
-	bool silent;  /* planted: does not answer */
-	bool halted;  /* a queue error: takes no more packets */
+	u64 until_ns;	 /* end of LOADING, RESETTING, SAVING */
+	bool silent;	 /* planted: does not answer */
+	bool halted;	 /* a queue error: takes no more packets */
+	bool xccs_ready; /* all XCCs have it */
 	bool waiting_scratch;
 	bool idle_logged;
 	bool wave_logged;
@@ -339,6 +363,7 @@ struct sim_vmid {
 	struct sim_tlb_entry *tlb;
 	struct gfx9_env *env;
 	u32 env_bases;
+	u32 code_epoch; /* of the last look at sim_engine.code_epoch */
 
 	/* Registers, protected by reg_lock. */
 	u32 sh_mem_config;
@@ -400,6 +425,9 @@ struct sim_engine {
 	struct sim_queue_stat lost_stat;
 	struct list_head saved;
 	u64 save_id;
+	struct sim_xcc *xccs; /* from the second on */
+	u32 code_epoch;	      /* counts invalidations of the instruction caches */
+	struct sim_late_mqd late[SIM_LATE_MQDS];
 	u64 last_work_ns; /* written without it too: READ_ONCE */
 
 	/* Counters: run_lock, or written once under reg_lock. */
@@ -449,6 +477,14 @@ void sim_regs_power_on(struct sim_engine *e);
 u64 sim_regs_pt_base(struct sim_engine *e, unsigned int vmid);
 u32 sim_regs_pasid(struct sim_engine *e, unsigned int vmid);
 
+/* xcc.c */
+int sim_xcc_init(struct sim_engine *e);
+void sim_xcc_fini(struct sim_engine *e);
+void sim_xcc_power_on(struct sim_engine *e);
+bool sim_xcc_write(struct sim_engine *e, u32 reg, u32 value);
+bool sim_xcc_read(struct sim_engine *e, u32 reg, u32 *value);
+bool sim_xcc_ready(struct sim_engine *e, struct sim_hqd *hqd);
+
 /* Index in sim_hqd.regs of a register between MQD_BASE_ADDR and WPTR_HI. */
 #define HQD(reg) ((mmCP_##reg) - mmCP_MQD_BASE_ADDR)
 
@@ -458,6 +494,7 @@ void sim_hqd_progress(struct sim_engine *e, u64 now);
 u64 sim_hqd_next_ns(struct sim_engine *e);
 void sim_hqd_drop(struct sim_engine *e, struct sim_hqd *hqd);
 bool sim_hqd_any_active(struct sim_engine *e);
+bool sim_hqd_has_vmid(struct sim_engine *e, unsigned int vmid);
 bool sim_hqd_all_quiet(struct sim_engine *e);
 void sim_hqd_busy(struct sim_hqd *hqd, u64 now);
 void sim_hqd_idle(struct sim_hqd *hqd, u64 now);

@@ -46,11 +46,19 @@ static const char *const event_names[SIM_EV_COUNT] = {
 };
 
 static const char *const check_names[SIM_CHECK_COUNT] = {
-	[SIM_CHECK_SLOT_BUSY] = "slot_busy",	   [SIM_CHECK_MQD_TWICE] = "mqd_twice",
-	[SIM_CHECK_MQD_FREED] = "mqd_freed",	   [SIM_CHECK_VMID_LIVE] = "vmid_live",
-	[SIM_CHECK_VMID_UNSET] = "vmid_unset",	   [SIM_CHECK_STALE_TLB] = "stale_tlb",
-	[SIM_CHECK_NO_TRAP] = "no_trap",	   [SIM_CHECK_RESTORED_TWICE] = "restored_twice",
-	[SIM_CHECK_NOT_RESTORED] = "not_restored", [SIM_CHECK_SAVE_AREA] = "save_area",
+	[SIM_CHECK_SLOT_BUSY] = "slot_busy",
+	[SIM_CHECK_MQD_TWICE] = "mqd_twice",
+	[SIM_CHECK_MQD_FREED] = "mqd_freed",
+	[SIM_CHECK_VMID_LIVE] = "vmid_live",
+	[SIM_CHECK_VMID_UNSET] = "vmid_unset",
+	[SIM_CHECK_STALE_TLB] = "stale_tlb",
+	[SIM_CHECK_STALE_CODE] = "stale_code",
+	[SIM_CHECK_DOORBELL_TWICE] = "doorbell_twice",
+	[SIM_CHECK_XCC] = "xcc",
+	[SIM_CHECK_NO_TRAP] = "no_trap",
+	[SIM_CHECK_RESTORED_TWICE] = "restored_twice",
+	[SIM_CHECK_NOT_RESTORED] = "not_restored",
+	[SIM_CHECK_SAVE_AREA] = "save_area",
 };
 
 static const char *const state_names[] = {

@@ -68,8 +68,8 @@ struct gfx9_ops {
  * struct gfx9_env - one runner: its address space and its caches
  *
  * The caller allocates gfx9_env_bytes(), aligned to 64, and calls gfx9_env_init(). Decoded
- * instructions are kept between runs, checked against memory each time, so
- * there is nothing to flush. Translations are dropped at the start of each run.
+ * instructions are kept between runs, checked against memory each time, so there is nothing to
+ * flush (but see @keeps_code). Translations are dropped at the start of each run.
  */
 struct gfx9_env;
 
@@ -79,17 +79,26 @@ struct gfx9_env;
  * @ctx: passed to @ops. May be changed between runs by gfx9_env_set_ctx().
  * @shared_base: the LDS aperture's address for flat accesses (SH_MEM_BASES)
  * @private_base: the scratch aperture's address
+ * @keeps_code: an instruction cache as silicon has it: what was fetched once is executed, whatever
+ *	memory holds, until gfx9_env_drop_code()
  */
 struct gfx9_env_config {
 	const struct gfx9_ops *ops;
 	void *ctx;
 	u64 shared_base;
 	u64 private_base;
+	bool keeps_code;
 };
 
 size_t gfx9_env_bytes(void);
 void gfx9_env_init(struct gfx9_env *env, const struct gfx9_env_config *config);
 void gfx9_env_set_ctx(struct gfx9_env *env, void *ctx);
+/** gfx9_env_drop_code - invalidate the instruction cache of a runner that keeps code */
+void gfx9_env_drop_code(struct gfx9_env *env);
+/** gfx9_env_stale_code - where code was executed that memory does not hold; 0: nowhere since the
+ *  last call
+ */
+u64 gfx9_env_stale_code(struct gfx9_env *env);
 
 /* ---- state --------------------------------------------------------------- */
 

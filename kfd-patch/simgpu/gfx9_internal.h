@@ -64,6 +64,9 @@ struct gfx9_env {
 	u64 address[GFX9_LANES];
 	/* The same value in all lanes, by its hash; never written but to refill. */
 	gfx9_row constant_row[GFX9_CONSTANT_ROWS] __attribute__((aligned(64)));
+	bool keeps_code;
+	u64 stale_pc;
+	u64 icache_tag[GFX9_ICACHE_ENTRIES]; /* with keeps_code: the address + 1 */
 	struct gfx9_inst icache[GFX9_ICACHE_ENTRIES];
 };
 

@@ -19,7 +19,21 @@ void gfx9_env_init(struct gfx9_env *env, const struct gfx9_env_config *config)
 	env->ctx = config->ctx;
 	env->shared_base = config->shared_base;
 	env->private_base = config->private_base;
+	env->keeps_code = config->keeps_code;
 	gfx9_tlb_drop(env);
+}
+
+void gfx9_env_drop_code(struct gfx9_env *env)
+{
+	memset(env->icache_tag, 0, sizeof(env->icache_tag));
+}
+
+u64 gfx9_env_stale_code(struct gfx9_env *env)
+{
+	u64 pc = env->stale_pc;
+
+	env->stale_pc = 0;
+	return pc;
 }
 
 void gfx9_env_set_ctx(struct gfx9_env *env, void *ctx)
@@ -66,6 +80,31 @@ static const struct gfx9_inst *decode_anew(struct gfx9_env *env, u64 pc, struct 
 	return inst;
 }
 
+static bool differs(struct gfx9_env *env, u64 pc, const struct gfx9_inst *inst)
+{
+	u32 word;
+
+	return !code_word(env, pc, &word) || word != inst->raw[0] ||
+	       (inst->size == 8 && (!code_word(env, pc + 4, &word) || word != inst->raw[1]));
+}
+
+static const struct gfx9_inst *fetch_kept(struct gfx9_env *env, u64 pc)
+{
+	const u32 i = pc / 4 % GFX9_ICACHE_ENTRIES;
+	struct gfx9_inst *inst = &env->icache[i];
+
+	if (env->icache_tag[i] == pc + 1) {
+		if (differs(env, pc, inst))
+			env->stale_pc = pc;
+		return inst;
+	}
+	env->icache_tag[i] = 0;
+	if (!decode_anew(env, pc, inst))
+		return NULL;
+	env->icache_tag[i] = pc + 1;
+	return inst;
+}
+
 /* The decoded instruction at @pc, kept as long as memory holds the same words. */
 static const struct gfx9_inst *fetch(struct gfx9_env *env, u64 pc)
 {
@@ -73,6 +112,8 @@ static const struct gfx9_inst *fetch(struct gfx9_env *env, u64 pc)
 	const u32 within = pc % GFX9_PAGE_BYTES;
 	const volatile u32 *words;
 
+	if (env->keeps_code)
+		return fetch_kept(env, pc);
 	if (pc / GFX9_PAGE_BYTES != env->code_page || within + inst->size > GFX9_PAGE_BYTES)
 		return decode_anew(env, pc, inst);
 	words = (const volatile u32 *)(env->code_host + within);

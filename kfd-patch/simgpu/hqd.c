@@ -34,6 +34,17 @@ bool sim_hqd_any_active(struct sim_engine *e)
 	return false;
 }
 
+/* Is a queue with this VMID on a slot? */
+bool sim_hqd_has_vmid(struct sim_engine *e, unsigned int vmid)
+{
+	unsigned int i;
+
+	for (i = 0; i < SIM_HQDS; i++)
+		if (e->hqds[i].state != SIM_HQD_OFF && e->hqds[i].vmid == vmid)
+			return true;
+	return false;
+}
+
 static bool quiet(const struct sim_hqd *hqd)
 {
 	switch (hqd->state) {
@@ -134,6 +145,29 @@ static void read_descriptor(struct sim_engine *e, struct sim_hqd *hqd, const u32
 		hqd->doorbell = e->sim->doorbells + doorbell / 2;
 }
 
+/*
+ * An idle slot that still has the doorbell enabled hears it, too. Assumption: what the CP does
+ * then is undefined; gfx_v9_0_kiq_fini_register() clears it after a dequeue.
+ */
+static void check_doorbell(struct sim_engine *e, const struct sim_hqd *hqd)
+{
+	const u32 mask = CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_EN_MASK |
+			 CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_OFFSET_MASK;
+	u32 ours = READ_ONCE(hqd->regs[HQD(HQD_PQ_DOORBELL_CONTROL)]) & mask;
+	unsigned int i;
+
+	for (i = 0; i < SIM_HQDS && ours & CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_EN_MASK; i++) {
+		const struct sim_hqd *other = &e->hqds[i];
+
+		if (other != hqd && other->state == SIM_HQD_OFF &&
+		    (READ_ONCE(other->regs[HQD(HQD_PQ_DOORBELL_CONTROL)]) & mask) == ours)
+			sim_check(e, SIM_CHECK_DOORBELL_TWICE,
+				  "HQD %u.%u is loaded, and its doorbell is enabled on HQD %u.%u",
+				  hqd->index / SIM_PIPE_QUEUES, hqd->index % SIM_PIPE_QUEUES,
+				  i / SIM_PIPE_QUEUES, i % SIM_PIPE_QUEUES);
+	}
+}
+
 static void check_load(struct sim_engine *e, struct sim_hqd *hqd)
 {
 	unsigned int i;
@@ -147,6 +181,7 @@ static void check_load(struct sim_engine *e, struct sim_hqd *hqd)
 				  hqd->mqd, hqd->pasid, i / SIM_PIPE_QUEUES, i % SIM_PIPE_QUEUES,
 				  hqd->index / SIM_PIPE_QUEUES, hqd->index % SIM_PIPE_QUEUES);
 	}
+	check_doorbell(e, hqd);
 	if (!hqd->pasid || !sim_regs_pt_base(e, hqd->vmid))
 		sim_check(e, SIM_CHECK_VMID_UNSET,
 			  "HQD %u.%u is loaded with VMID %u: pasid %#x, page table base %#llx",
@@ -179,6 +214,7 @@ static void load(struct sim_engine *e, struct sim_hqd *hqd, const u32 *regs, u64
 	hqd->state = SIM_HQD_LOADING;
 	hqd->halted = false;
 	hqd->waiting_scratch = false;
+	hqd->xccs_ready = false;
 	hqd->idle_logged = false;
 	hqd->wave_logged = false;
 	hqd->load_from_ns = from;
@@ -237,7 +273,7 @@ static void dequeue(struct sim_engine *e, struct sim_hqd *hqd, u32 type, u64 fro
 	hqd->dequeue = type;
 	hqd->dequeue_from_ns = from;
 	sim_event(e, SIM_EV_DEQUEUE, hqd, from, type);
-	if (sim_fault_take(e, &p->fault_ignore, hqd))
+	if (sim_fault_take(e, &p->fault_ignore, hqd) || sim_silicon_deaf())
 		hqd->silent = true;
 	if (hqd->state == SIM_HQD_LOADING && type != SIM_DEQUEUE_RESET) {
 		/* A save finds nothing read from the save area yet, and leaves
@@ -267,27 +303,69 @@ static void dequeue(struct sim_engine *e, struct sim_hqd *hqd, u32 type, u64 fro
 		hqd->until_ns += p->fault_late_ns;
 }
 
-static void mqd_write(struct sim_engine *e, struct sim_hqd *hqd, size_t offset, u32 value)
+static void mqd_write(struct sim_engine *e, u64 mqd, size_t offset, u32 value)
 {
-	if (sim_mc_write(e->sim, hqd->mqd + offset, &value, sizeof(value)))
-		dev_err_ratelimited(e->sim->dev, "HQD %u: no memory at its MQD %#llx\n", hqd->index,
-				    hqd->mqd);
+	if (sim_mc_write(e->sim, mqd + offset, &value, sizeof(value)))
+		dev_err_ratelimited(e->sim->dev, "no memory at the MQD %#llx\n", mqd);
 }
 
 /* The CP's state in the MQD, so that a later load continues from here. */
-static void write_mqd(struct sim_engine *e, struct sim_hqd *hqd)
+static void write_state(struct sim_engine *e, const struct sim_late_mqd *s)
 {
-	u32 unit = hqd->aql ? SIM_PKT_DWORDS : 1;
-
-#define MQD_WRITE(field, value) mqd_write(e, hqd, offsetof(struct v9_mqd, field), value)
-	MQD_WRITE(cp_hqd_pq_rptr, lower_32_bits(hqd->rptr * unit));
-	MQD_WRITE(cp_hqd_pq_wptr_lo, lower_32_bits(hqd->wptr * unit));
-	MQD_WRITE(cp_hqd_pq_wptr_hi, upper_32_bits(hqd->wptr * unit));
-	MQD_WRITE(cp_hqd_cntl_stack_offset, hqd->stack_offset);
-	MQD_WRITE(cp_hqd_wg_state_offset, hqd->state_offset);
+#define MQD_WRITE(field, value) mqd_write(e, s->mqd, offsetof(struct v9_mqd, field), value)
+	MQD_WRITE(cp_hqd_pq_rptr, s->rptr);
+	MQD_WRITE(cp_hqd_pq_wptr_lo, s->wptr_lo);
+	MQD_WRITE(cp_hqd_pq_wptr_hi, s->wptr_hi);
+	MQD_WRITE(cp_hqd_cntl_stack_offset, s->stack_offset);
+	MQD_WRITE(cp_hqd_wg_state_offset, s->state_offset);
 	MQD_WRITE(cp_hqd_active, 0);
 	MQD_WRITE(cp_hqd_dequeue_request, 0);
 #undef MQD_WRITE
+}
+
+/* Writes that a planted fault keeps back. */
+static void write_late(struct sim_engine *e, u64 now)
+{
+	unsigned int i;
+
+	for (i = 0; i < SIM_LATE_MQDS; i++) {
+		struct sim_late_mqd *s = &e->late[i];
+
+		if (!s->at_ns || s->at_ns > now)
+			continue;
+		write_state(e, s);
+		s->at_ns = 0;
+	}
+}
+
+static struct sim_late_mqd *late_room(struct sim_engine *e)
+{
+	unsigned int i;
+
+	for (i = 0; sim_silicon(SIM_SILICON_MQD_LATE) && i < SIM_LATE_MQDS; i++)
+		if (!e->late[i].at_ns)
+			return &e->late[i];
+	return NULL;
+}
+
+static void write_mqd(struct sim_engine *e, struct sim_hqd *hqd)
+{
+	u32 unit = hqd->aql ? SIM_PKT_DWORDS : 1;
+	struct sim_late_mqd *late = late_room(e);
+	struct sim_late_mqd state = {
+		.at_ns = sim_now() + SIM_LATE_NS,
+		.mqd = hqd->mqd,
+		.rptr = lower_32_bits(hqd->rptr * unit),
+		.wptr_lo = lower_32_bits(hqd->wptr * unit),
+		.wptr_hi = upper_32_bits(hqd->wptr * unit),
+		.stack_offset = hqd->stack_offset,
+		.state_offset = hqd->state_offset,
+	};
+
+	if (late)
+		*late = state;
+	else if (!sim_silicon(SIM_SILICON_MQD_NEVER))
+		write_state(e, &state);
 }
 
 static void unloaded(struct sim_engine *e, struct sim_hqd *hqd)
@@ -321,6 +399,7 @@ static void finish_save(struct sim_engine *e, struct sim_hqd *hqd)
 		e->groups_saved += groups;
 		hqd->stat->groups_saved += groups;
 	}
+	sim_silicon_neighbour(e, hqd);
 	unloaded(e, hqd);
 }
 
@@ -403,6 +482,7 @@ void sim_hqd_progress(struct sim_engine *e, u64 now)
 
 	for (i = 0; i < SIM_HQDS; i++)
 		progress(e, &e->hqds[i], now);
+	write_late(e, now);
 }
 
 /* When the next LOADING, RESETTING or SAVING ends; U64_MAX: none runs. */
@@ -411,6 +491,9 @@ u64 sim_hqd_next_ns(struct sim_engine *e)
 	u64 next = U64_MAX;
 	unsigned int i;
 
+	for (i = 0; i < SIM_LATE_MQDS; i++)
+		if (e->late[i].at_ns)
+			next = min(next, e->late[i].at_ns);
 	for (i = 0; i < SIM_HQDS; i++) {
 		struct sim_hqd *hqd = &e->hqds[i];
 

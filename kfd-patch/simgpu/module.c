@@ -13,6 +13,7 @@
 #include <linux/pm_runtime.h>
 
 #include "driver.h"
+#include "silicon.h"
 
 #define SIM_MAX_GPUS 8
 
@@ -85,6 +86,10 @@ static uint sim_gpus = 1;
 module_param(sim_gpus, uint, 0444);
 MODULE_PARM_DESC(sim_gpus, "GPUs, 1 to 8");
 
+static char *sim_model = "vega10";
+module_param(sim_model, charp, 0444);
+MODULE_PARM_DESC(sim_model, "which card: vega10, mi100, mi210, mi300x (six XCCs)");
+
 static uint sim_hqds = 8;
 module_param(sim_hqds, uint, 0444);
 MODULE_PARM_DESC(sim_hqds, "compute queue slots of each, 1 to 32");
@@ -105,6 +110,10 @@ static uint sim_vram_mb = 1024;
 module_param(sim_vram_mb, uint, 0444);
 MODULE_PARM_DESC(sim_vram_mb, "video memory of each in MiB, 16 to 65536");
 
+static bool sim_vf;
+module_param(sim_vf, bool, 0444);
+MODULE_PARM_DESC(sim_vf, "each is a virtual function of SR-IOV");
+
 static int check_parameters(void)
 {
 	if (sim_gpus < 1 || sim_gpus > SIM_MAX_GPUS || sim_hqds < 1 || sim_hqds > 32 ||
@@ -114,7 +123,15 @@ static int check_parameters(void)
 		pr_err("simgpu: a parameter is out of its range, see modinfo\n");
 		return -EINVAL;
 	}
-	return 0;
+	if (sim_device_model(sim_model) < 0) {
+		pr_err("simgpu: sim_model=%s is unknown, see modinfo\n", sim_model);
+		return -EINVAL;
+	}
+	if (sim_sdma && sim_device_model(sim_model)) {
+		pr_err("simgpu: SDMA engines are built for vega10 only\n");
+		return -EINVAL;
+	}
+	return sim_silicon_check();
 }
 
 /* ---- Power -------------------------------------------------------------- */
@@ -274,7 +291,10 @@ static int device_create_one(unsigned int index)
 	r = sim_mem_create(&sd->gpu);
 	if (r)
 		goto err;
-	sim_device_fill(sd, sim_hqds, sim_vmids, sim_cus, sim_sdma, sd->gpu.vram_bytes);
+	sim_device_fill(sd, sim_device_model(sim_model), sim_hqds, sim_vmids, sim_cus, sim_sdma,
+			sd->gpu.vram_bytes);
+	if (sim_vf)
+		sd->adev.virt.caps |= AMDGPU_SRIOV_CAPS_IS_VF;
 	r = sim_kiq_create(&sd->adev);
 	if (r)
 		goto err;

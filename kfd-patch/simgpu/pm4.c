@@ -92,8 +92,12 @@ static int packet(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 header,
 	u32 dwords = PM4_DWORDS(header);
 
 	switch (CP_PACKET3_GET_OPCODE(header)) {
-	case PACKET3_NOP:
 	case PACKET3_ACQUIRE_MEM:
+		spin_lock(&e->reg_lock);
+		WRITE_ONCE(e->code_epoch, e->code_epoch + 1);
+		spin_unlock(&e->reg_lock);
+		return 0;
+	case PACKET3_NOP:
 	case PACKET3_EVENT_WRITE:
 	case PACKET3_PFP_SYNC_ME:
 		return 0;

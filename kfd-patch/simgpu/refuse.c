@@ -18,9 +18,6 @@
 
 /* Never reached: kgd2kfd_probe() chooses by GC version. */
 const struct kfd2kgd_calls gfx_v8_kfd2kgd;
-const struct kfd2kgd_calls arcturus_kfd2kgd;
-const struct kfd2kgd_calls aldebaran_kfd2kgd;
-const struct kfd2kgd_calls gc_9_4_3_kfd2kgd;
 const struct kfd2kgd_calls gfx_v10_kfd2kgd;
 const struct kfd2kgd_calls gfx_v10_3_kfd2kgd;
 const struct kfd2kgd_calls gfx_v11_kfd2kgd;
@@ -128,6 +125,41 @@ void amdgpu_sriov_wreg(struct amdgpu_device *adev, u32 offset, u32 value, u32 ac
 bool amdgpu_sriov_xnack_support(struct amdgpu_device *adev)
 {
 	return false;
+}
+
+/* ---- The debugger of MI100 ------------------------------------------------ */
+
+/* amdgpu_amdkfd_arcturus.c stops the GPU's other users around its registers: there are none. */
+void amdgpu_amdkfd_suspend(struct amdgpu_device *adev, bool run_pm)
+{
+}
+
+int amdgpu_amdkfd_resume(struct amdgpu_device *adev, bool run_pm)
+{
+	return 0;
+}
+
+bool amdgpu_ring_sched_ready(struct amdgpu_ring *ring)
+{
+	return false;
+}
+
+int amdgpu_fence_wait_empty(struct amdgpu_ring *ring)
+{
+	return 0;
+}
+
+int amdgpu_device_ip_wait_for_idle(struct amdgpu_device *adev, enum amd_ip_block_type block_type)
+{
+	return 0;
+}
+
+void drm_sched_stop(struct drm_gpu_scheduler *sched, struct drm_sched_job *bad)
+{
+}
+
+void drm_sched_start(struct drm_gpu_scheduler *sched)
+{
 }
 
 /* ---- RAS ---------------------------------------------------------------- */

@@ -20,7 +20,8 @@
 #include "engine.h"
 
 #define GC_REG(name) SOC15_REG_OFFSET(GC, 0, mm##name)
-#define ATHUB_REG(name) SOC15_REG_OFFSET(ATHUB, 0, mm##name)
+/* ATHUB 1.8 of GC 9.4.3 has its registers elsewhere: device.c moves the base for that. */
+#define ATHUB_REG(name) (SOC15_REG_OFFSET(ATHUB, 0, mm##name) + e->sim->athub_shift)
 
 /* Is @reg one of @count from @first on? Its place among them goes to @i. */
 static bool in_regs(u32 reg, u32 first, u32 count, u32 *i)
@@ -255,6 +256,12 @@ static bool write_gc(struct sim_engine *e, u32 reg, u32 value)
 			request(e, hqd, SIM_REQ_QUEUE_RESET);
 		return true;
 	}
+	if (reg == GC_REG(SQC_CACHES)) {
+		if (value & SQC_CACHES__INVALIDATE_MASK && value & SQC_CACHES__TARGET_INST_MASK &&
+		    !sim_silicon(SIM_SILICON_ICACHE_KEPT))
+			WRITE_ONCE(e->code_epoch, e->code_epoch + 1);
+		return true;
+	}
 	if (reg == GC_REG(CP_MEC_CNTL)) {
 		reset_pipe(e, value);
 		return false;
@@ -281,11 +288,11 @@ void sim_reg_write(struct sim_gpu *sim, u32 reg, u32 value)
 {
 	struct sim_engine *e = sim->engine;
 
-	if (WARN_ON_ONCE(reg >= SIM_REGS))
+	if (WARN_ON_ONCE(reg >= SIM_REGS * e->sim->xccs))
 		return;
 	spin_lock(&e->reg_lock);
-	if (e->powered && !write_gc(e, reg, value) && !write_athub(e, reg, value) &&
-	    !sim_sdma_write(e, reg, value))
+	if (e->powered && !sim_xcc_write(e, reg, value) && !write_gc(e, reg, value) &&
+	    !write_athub(e, reg, value) && !sim_sdma_write(e, reg, value))
 		e->regs[reg] = value;
 	spin_unlock(&e->reg_lock);
 }
@@ -346,10 +353,10 @@ u32 sim_reg_read(struct sim_gpu *sim, u32 reg)
 	struct sim_engine *e = sim->engine;
 	u32 value = 0xffffffff; /* PCIe's value when no device answers */
 
-	if (WARN_ON_ONCE(reg >= SIM_REGS))
+	if (WARN_ON_ONCE(reg >= SIM_REGS * e->sim->xccs))
 		return value;
 	spin_lock(&e->reg_lock);
-	if (e->powered)
+	if (e->powered && !sim_xcc_read(e, reg, &value))
 		value = reg_read(e, reg);
 	spin_unlock(&e->reg_lock);
 	return value;
@@ -390,6 +397,7 @@ void sim_regs_power_on(struct sim_engine *e)
 		e->vmids[i].tba = 0;
 		e->vmids[i].tma = 0;
 	}
+	sim_xcc_power_on(e);
 	sim_sdma_power_on(e);
 }
 
@@ -403,11 +411,14 @@ int sim_regs_init(struct sim_engine *e)
 		return -ENOMEM;
 	for (i = 0; i < SIM_HQDS; i++)
 		e->hqds[i].regs = e->banks[SIM_HQDS + i];
+	if (sim_xcc_init(e))
+		return -ENOMEM;
 	sim_regs_power_on(e);
 	return 0;
 }
 
 void sim_regs_fini(struct sim_engine *e)
 {
+	sim_xcc_fini(e);
 	vfree(e->regs);
 }

@@ -114,6 +114,8 @@ static void remember(struct sim_engine *e, const struct sim_hqd *hqd, u64 id)
 		list_add(&saved->link, &e->saved);
 	}
 	saved->id = id;
+	saved->hqd = hqd->index;
+	saved->vmid = hqd->vmid;
 }
 
 static void fill_packets(const struct sim_hqd *hqd, struct sim_save_packet *record)
@@ -253,6 +255,8 @@ static int read_packet(struct sim_engine *e, struct sim_hqd *hqd,
 	if (err)
 		return err;
 	packet->next_group = min(record->next_group, packet->groups_total);
+	if (sim_silicon(SIM_SILICON_GROUP_TWICE) && packet->next_group)
+		packet->next_group--;
 	packet->start_ns = record->start_ns;
 	packet->state = SIM_PACKET_RUNNING;
 	return 0;
@@ -317,6 +321,7 @@ static int read_group(struct sim_engine *e, struct sim_hqd *hqd, struct area *ar
 		group->stopped = true;
 		hqd->halted = true;
 	}
+	sim_silicon_restored(group);
 	area->va += record->bytes;
 	return 0;
 }
@@ -404,6 +409,8 @@ int sim_save_read(struct sim_engine *e, struct sim_hqd *hqd)
 		return 0;
 	}
 	err = stack_len > e->stack_bytes ? -EINVAL : 0;
+	if (sim_silicon_bound(hqd, find_saved(e, hqd->mqd)))
+		err = -EIO;
 	if (!err)
 		err = sim_mc_read(e->sim, hqd->mqd + PAGE_SIZE + hqd->stack_offset, e->stack,
 				  stack_len);

@@ -20,6 +20,9 @@
 #include <linux/device.h>
 #include <linux/types.h>
 
+/* Registers of an XCC, in dwords; those of the next one follow. */
+#define SIM_XCC_REGS 0x20000
+
 struct amdgpu_device;
 struct dentry;
 struct page;
@@ -37,7 +40,9 @@ struct sim_ih;
  * @hqds: compute queue slots that the KFD may use, of MEC 1
  * @first_vmid, @vmids: address spaces of the KFD: first_vmid to first_vmid + vmids - 1.
  *	VMID 0 is the driver's own
- * @cus: compute units, over all shader engines
+ * @xccs: XCCs, which share each queue
+ * @athub_shift: where ATHUB lies, from ATHUB 1.0's place
+ * @cus: compute units of each XCC, over all shader engines
  * @vram_bytes: size of video memory
  * @doorbells: the doorbell BAR as the CPU's stores find it. Users' stores land here
  *	unseen: the engine has to look. DOORBELL_OFFSET of an HQD counts dwords from here
@@ -55,6 +60,8 @@ struct sim_gpu {
 	unsigned int hqds;
 	unsigned int first_vmid;
 	unsigned int vmids;
+	unsigned int xccs;
+	unsigned int athub_shift;
 	unsigned int cus;
 	u64 vram_bytes;
 	u64 *doorbells;

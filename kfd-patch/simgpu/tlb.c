@@ -7,12 +7,16 @@
  * base. The driver's flushes after every unmapping show that it keeps them over a change of
  * the page tables.
  *
+ * The instruction cache is tagged by VMID and address, too (Assumption; "Vega" ISA, 4.1 names the
+ * cache). ACQUIRE_MEM and SQC_CACHES invalidate it, for all VMIDs. AQL packets do not.
+ *
  * An entry holds a reference on its page, so a stale one reads and writes old memory, never
  * unrelated memory. Each use is compared with a walk of the page tables: a stale use is
  * counted, and reported by a self-check.
  */
 #include <linux/hash.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -20,6 +24,10 @@
 #include "soc15_int.h"
 
 #include "engine.h"
+
+static bool sim_icache = true;
+module_param(sim_icache, bool, 0444);
+MODULE_PARM_DESC(sim_icache, "instruction caches keep code until they are invalidated");
 
 static const char *stale_kind(const struct sim_tlb_entry *entry, u64 pt_base, int err,
 			      const struct sim_xlat *now)
@@ -161,7 +169,8 @@ void sim_tlb_flush(struct sim_gpu *sim, unsigned int vmid, unsigned int type)
 		return;
 	/* The interpreter keeps addresses only within a run, under run_lock. */
 	mutex_lock(&e->run_lock);
-	sim_tlb_invalidate(e, vmid);
+	if (!sim_silicon(SIM_SILICON_TLB_KEPT) || sim_hqd_has_vmid(e, vmid))
+		sim_tlb_invalidate(e, vmid);
 	e->tlb_flushes++;
 	mutex_unlock(&e->run_lock);
 	sim_event_vmid(e, SIM_EV_FLUSH, vmid, sim_regs_pasid(e, vmid), type);
@@ -213,10 +222,15 @@ struct gfx9_env *sim_vmid_env(struct sim_engine *e, unsigned int vmid)
 			.ctx = vm,
 			.shared_base = (u64)(bases >> 16) << 48,
 			.private_base = (u64)(bases & 0xffff) << 48,
+			.keeps_code = sim_icache,
 		};
 
 		gfx9_env_init(vm->env, &config);
 		vm->env_bases = bases;
+	}
+	if (vm->code_epoch != READ_ONCE(e->code_epoch)) {
+		vm->code_epoch = READ_ONCE(e->code_epoch);
+		gfx9_env_drop_code(vm->env);
 	}
 	return vm->env;
 }

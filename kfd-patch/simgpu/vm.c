@@ -14,7 +14,9 @@
 #include <linux/slab.h>
 
 #include "driver.h"
-#include "amdgpu_amdkfd_gfx_v9.h"
+#include "athub/athub_1_0_offset.h"
+#include "athub/athub_1_0_sh_mask.h"
+#include "soc15_common.h"
 
 #define PT_ENTRIES 512UL
 #define PT_SHIFT 9
@@ -344,15 +346,18 @@ int amdgpu_gmc_flush_gpu_tlb_pasid(struct amdgpu_device *adev, uint16_t pasid, u
 				   bool all_hub, uint32_t inst)
 {
 	unsigned int vmid;
-	u16 mapped;
+	u32 mapped;
 
 	/* A reset flushes all, so there is no need to while one is on. */
 	if (!down_read_trylock(&adev->reset_domain->sem))
 		return 0;
-	for (vmid = 1; vmid < AMDGPU_NUM_VMID; vmid++)
-		if (kgd_gfx_v9_get_atc_vmid_pasid_mapping_info(adev, vmid, &mapped) &&
-		    mapped == pasid)
+	for (vmid = 1; vmid < AMDGPU_NUM_VMID; vmid++) {
+		mapped = RREG32(SOC15_REG_OFFSET(ATHUB, 0, mmATC_VMID0_PASID_MAPPING) +
+				to_sim(adev)->athub_shift + vmid);
+		if (mapped & ATC_VMID0_PASID_MAPPING__VALID_MASK &&
+		    (mapped & ATC_VMID0_PASID_MAPPING__PASID_MASK) == pasid)
 			sim_tlb_flush(to_sim(adev), vmid, flush_type);
+	}
 	up_read(&adev->reset_domain->sem);
 	return 0;
 }

@@ -84,10 +84,15 @@ static void read_gpu(struct kfd_gpu *gpu, uint32_t node)
 	gpu->gfx_version = node_property(node, "gfx_target_version");
 	gpu->cwsr_bytes = node_property(node, "cwsr_size");
 	gpu->ctl_stack_bytes = node_property(node, "ctl_stack_size");
-	gpu->cus = per_cu ? gpu->simd_count / per_cu : 0;
+	gpu->xccs = node_property(node, "num_xcc");
+	if (!gpu->xccs)
+		gpu->xccs = 1;
+	gpu->cus = per_cu ? gpu->simd_count / per_cu / gpu->xccs : 0;
 	/* As kfd_queue_ctx_save_restore_size() of the driver has it. */
 	waves = gpu->cus * 40;
-	if (per_engine && waves > arrays / per_engine * 512)
+	if (gpu->gfx_version >= 100100)
+		waves = gpu->cus * 32;
+	else if (per_engine && waves > arrays / per_engine * 512)
 		waves = arrays / per_engine * 512;
 	gpu->debug_bytes = (waves * 32 + 63) / 64 * 64;
 }

@@ -24,7 +24,9 @@
  * @node: its node in the topology
  * @index: of the software GPU, for its debugfs folder
  * @render_fd: its render node, open from kfd_acquire() on, else -1
- * @cwsr_bytes, @ctl_stack_bytes, @debug_bytes: sizes of the save area
+ * @xccs: XCCs; a queue has a save area for each
+ * @cus: compute units of each XCC
+ * @cwsr_bytes, @ctl_stack_bytes, @debug_bytes: sizes of the save area of each
  * @doorbells: this process's doorbells, mapped with the first queue
  */
 struct kfd_gpu {
@@ -33,6 +35,7 @@ struct kfd_gpu {
 	uint32_t index;
 	uint32_t render_minor;
 	uint32_t simd_count;
+	uint32_t xccs;
 	uint32_t cus;
 	uint32_t cwsr_bytes;
 	uint32_t ctl_stack_bytes;
@@ -369,6 +372,11 @@ struct tenant *tenants_alloc(unsigned int num);
 /** tenant_start - fork it; tenants_ready() waits until all have work */
 void tenant_start(struct tenant *t);
 int tenants_ready(struct tenant *t, unsigned int num, int timeout_ms);
+struct tenants_sum {
+	uint32_t sent, wrong, unfinished, died;
+};
+/** tenants_end - ask all to end, and wait; those that do not end are killed, and count as died */
+struct tenants_sum tenants_end(struct tenant *t, unsigned int num, int timeout_ms);
 /** tenants_stop - ask all to end, wait, and print one point for their results */
 void tenants_stop(struct tenant *t, unsigned int num, int timeout_ms);
 /** tenant_kill - SIGKILL, and reap */
@@ -385,12 +393,17 @@ bool ok(bool cond, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** ok_time - a point on a time limit. It is skipped with KFD_SLOW_KERNEL, because such a
  *  kernel (KASAN) slows everything down, the software GPU's waves included */
 bool ok_time(bool cond, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/** ok_or_fault - one point; if it fails, it names the fault of the hardware that explains it */
+bool ok_or_fault(bool cond, const char *fault, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /** is_err - one point: got equals want; each is 0 or -errno */
 bool is_err(int got, int want, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void skip(const char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** figure - print a measured value, which the rig shows */
 void figure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/** figure_times - print median, 99th percentile and maximum of @num times; sorts them */
+void figure_times(const char *what, uint64_t *ns, unsigned int num);
 /** expect_dmesg - matching lines of the kernel's log are no failure */
 void expect_dmesg(const char *regex);
 /** bail - fail and end at once */

@@ -28,8 +28,8 @@ static int alloc_buffers(struct kfd *k, unsigned int gpu, struct kfd_queue *q)
 	if (!err)
 		err = kfd_mem_alloc(k, gpu, EOP_BYTES, KFD_MEM_VRAM, &q->eop);
 	if (!err)
-		err = kfd_mem_alloc(k, gpu, (uint64_t)g->cwsr_bytes + g->debug_bytes, KFD_MEM_GTT,
-				    &q->cwsr);
+		err = kfd_mem_alloc(k, gpu, ((uint64_t)g->cwsr_bytes + g->debug_bytes) * g->xccs,
+				    KFD_MEM_GTT, &q->cwsr);
 	if (!err)
 		err = kfd_mem_alloc(k, gpu, (uint64_t)q->packets * KFD_KERNARG_BYTES, KFD_MEM_GTT,
 				    &q->kernarg);

@@ -13,6 +13,7 @@
 #define MAX_STATES 16
 
 static struct kfd k;
+static unsigned int slots;
 static struct tenant *be;
 
 static void read_beats(uint32_t beats[TENANTS])
@@ -112,7 +113,7 @@ static void one_try(struct kfd_queue *lc, struct kfd_launch *l, struct tally *su
 	sum->be_ran += !same_beats(before, after);
 	is = look();
 	check_taken(&was, &is, &hold, sum);
-	sum->more_than_slots += hold.unloaded > 4 || hold.failed;
+	sum->more_than_slots += hold.unloaded > slots || hold.failed;
 	if (hold.wait_ns > sum->wait_max_ns)
 		sum->wait_max_ns = hold.wait_ns;
 	if (kfd_release(&k, k.gpus[0].gpu_id, hold.hold_id, &rel) ||
@@ -171,12 +172,15 @@ static void check_goes_on(void)
 
 int main(void)
 {
+	struct kfd_sched_device_state dev;
 	unsigned int i;
 
 	rng_seed(2);
 	be = tenants_alloc(TENANTS);
 	kfd_open_sched(&k);
 	must(kfd_acquire(&k, 0), "acquire VM");
+	kfd_states(&k, k.gpus[0].gpu_id, NULL, 0, &dev);
+	slots = dev.slots;
 	must(kfd_set_class(&k, k.gpus[0].gpu_id, 0, UINT32_MAX, KFD_SCHED_CLASS_LC, 0, 0), "be LC");
 	for (i = 0; i < TENANTS; i++) {
 		be[i].queues = 1;

@@ -33,6 +33,19 @@ bool ok(bool cond, const char *fmt, ...)
 	return cond;
 }
 
+bool ok_or_fault(bool cond, const char *fault, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!cond)
+		printf("# fault: %s\n", fault);
+	va_start(ap, fmt);
+	point(cond ? "ok" : "not ok", fmt, ap, "");
+	va_end(ap);
+	failures += !cond;
+	return cond;
+}
+
 bool ok_time(bool cond, const char *fmt, ...)
 {
 	const char *more = "";
@@ -99,6 +112,22 @@ void figure(const char *fmt, ...)
 	va_start(ap, fmt);
 	comment("figure: ", fmt, ap);
 	va_end(ap);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+void figure_times(const char *what, uint64_t *ns, unsigned int num)
+{
+	qsort(ns, num, sizeof(*ns), by_size);
+	figure("%s: p50 %llu us, p99 %llu us, at most %llu us", what,
+	       (unsigned long long)ns[num / 2] / 1000,
+	       (unsigned long long)ns[num * 99 / 100] / 1000,
+	       (unsigned long long)ns[num - 1] / 1000);
 }
 
 void expect_dmesg(const char *regex)

@@ -193,10 +193,11 @@ void tenants_simple(struct tenant *t, unsigned int num, unsigned int queues, uns
 	must(tenants_ready(t, num, 120000), "tenants");
 }
 
-void tenants_stop(struct tenant *t, unsigned int num, int timeout_ms)
+struct tenants_sum tenants_end(struct tenant *t, unsigned int num, int timeout_ms)
 {
 	uint64_t end = now_ns() + timeout_ms * 1000000ull;
-	uint32_t i, sent = 0, wrong = 0, unfinished = 0, died = 0;
+	struct tenants_sum sum = { 0 };
+	uint32_t i;
 
 	for (i = 0; i < num; i++)
 		__atomic_store_n(&t[i].stop, 1, __ATOMIC_RELEASE);
@@ -209,15 +210,22 @@ void tenants_stop(struct tenant *t, unsigned int num, int timeout_ms)
 			sleep_ns(1000000);
 		if (status == -1)
 			tenant_kill(&t[i]);
-		died += status != 0;
-		sent += t[i].sent;
-		wrong += t[i].wrong;
-		unfinished += t[i].unfinished;
+		sum.died += status != 0;
+		sum.sent += t[i].sent;
+		sum.wrong += t[i].wrong;
+		sum.unfinished += t[i].unfinished;
 		t[i].pid = 0;
 	}
-	ok(!wrong && !unfinished && !died,
+	return sum;
+}
+
+void tenants_stop(struct tenant *t, unsigned int num, int timeout_ms)
+{
+	struct tenants_sum sum = tenants_end(t, num, timeout_ms);
+
+	ok(!sum.wrong && !sum.unfinished && !sum.died,
 	   "%u tenants: %u packets, each ran once and exactly (%u wrong, %u unfinished, %u died)",
-	   num, sent, wrong, unfinished, died);
+	   num, sum.sent, sum.wrong, sum.unfinished, sum.died);
 }
 
 void tenant_kill(struct tenant *t)
