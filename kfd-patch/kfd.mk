@@ -9,7 +9,8 @@ rig_opts  = --out $(KFD_OUT) -j $(KFD_JOBS) $(KFD_OPTIONS)
 
 .PHONY: kfd-check kfd-series kfd-stock kfd-slow kfd-check-long kfd-mutants kfd-build \
 	kfd-lint kfd-shell
-# The series, then libhsaq on the unmodified kernel. kfd-slow: HIP programs, and long counts.
+# The series, then libhsaq on the unmodified kernel. kfd-slow: HIP programs, long counts, and
+# try-on-hardware.sh on silicon with faults.
 kfd-check: need-python
 	+$(Q)bad=0; for part in kfd-series kfd-stock; do \
 		$(MAKE) --no-print-directory $$part || bad=1; done; exit $$bad
@@ -18,7 +19,10 @@ kfd-series: need-python
 kfd-stock: need-python
 	$(Q)$(RIG) run $(rig_opts) --base --suite stock --tally $(TALLY)
 kfd-slow: need-python
-	$(Q)$(RIG) run $(rig_opts) --suite slow,hip --tally $(TALLY)
+	$(Q)bad=0; \
+	$(RIG) run $(rig_opts) --suite slow,hip --tally $(TALLY) || bad=1; \
+	$(RIG) run $(rig_opts) --base --suite stock-slow --tally $(TALLY) || bad=1; \
+	exit $$bad
 
 # Debian's kernel with all counts; then a tenth of them on two kernels of our own.
 kfd-check-long: need-python

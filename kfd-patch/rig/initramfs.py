@@ -14,7 +14,7 @@ APPLETS = ('sh', 'ls', 'cat', 'lsmod', 'grep', 'dmesg', 'ps', 'sleep', 'mount', 
            'rmmod', 'insmod', 'kill', 'env', 'mkdir', 'rm', 'ln', 'cp', 'find', 'head', 'tail',
            'wc', 'sed', 'awk', 'sort', 'uniq', 'od', 'hexdump', 'top', 'vi', 'less', 'poweroff',
            'su', 'chmod', 'chown', 'test', 'true', 'false', 'timeout', 'which', 'uname', 'free', 'tar',
-           'gzip', 'base64')
+           'gzip', 'base64', 'mktemp')
 
 
 class Cpio:

@@ -17,7 +17,7 @@ DEFAULTS = {
     'module': 'any',        # any: also the base passes; series: it must be applied
     'timeout': '60',        # seconds of the guest's clock
     'limit': '90',          # seconds of the host's
-    'suites': 'check long', # check, slow, hip, long, bench, stock: on the base; only when named: none
+    'suites': 'check long', # check, slow, hip, long, bench; stock, stock-slow: on the base; only when named: none
     'check_scale': '1',     # KFD_SCALE in all suites but long
     'long_scale': '',       # KFD_SCALE in the long suite, for any --scale
     'files': '',            # more host files, each with the libraries it needs; FILE:WHERE

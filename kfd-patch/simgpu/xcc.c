@@ -6,8 +6,8 @@
  * them, each with its part of the save area, and all take part in each packet.
  *
  * Assumption, to keep this small: XCC 0 executes all workgroups, with as many CUs as each XCC has.
- * The others only take part in loading and unloading: no packet is launched before all have the
- * queue, and each leaves its slot after the modelled time of a save without waves. What the driver
+ * The others only take part in loading and unloading. No packet is launched before all have the
+ * queue. Each leaves its slot after the modelled time of a save without waves. What the driver
  * does to them is checked: the queue, its VMID and trap handler have to be the same on all, and
  * their save areas apart.
  *

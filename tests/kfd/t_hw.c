@@ -299,7 +299,10 @@ static volatile uint32_t *spin_start(struct spin *s, struct kfd_queue *q)
 	l.kernel = kfd_code_find(&s->code, "k_spin");
 	l.signal = s->ended;
 	must(kfd_launch(q, &l), "launch");
-	must(wait_word(&w[64], 1, END_TIMEOUT_MS), "the endless wave");
+	/* A queue can be loaded some time after its creation. */
+	if (!ok_or_fault(!wait_word(&w[64], 1, END_TIMEOUT_MS),
+			 "a doorbell rung while a queue is off is lost", "the endless wave begins"))
+		bail("stopped");
 	return &w[64];
 }
 
