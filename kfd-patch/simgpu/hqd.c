@@ -12,6 +12,8 @@
  * clears ACTIVE. get_wave_state() of kfd_mqd_manager_v9.c relies on the CP's update of the
  * MQD. The fields besides those read there are an assumption.
  */
+#include <linux/moduleparam.h>
+
 #include "amdgpu.h"
 #include "gc/gc_9_0_offset.h"
 #include "gc/gc_9_0_sh_mask.h"
@@ -145,6 +147,11 @@ static void read_descriptor(struct sim_engine *e, struct sim_hqd *hqd, const u32
 		hqd->doorbell = e->sim->doorbells + doorbell / 2;
 }
 
+static bool sim_doorbells = true;
+module_param(sim_doorbells, bool, 0444);
+MODULE_PARM_DESC(sim_doorbells,
+		 "report a doorbell enabled on two slots; the stock driver leaves them");
+
 /*
  * An idle slot that still has the doorbell enabled hears it, too. Assumption: what the CP does
  * then is undefined; gfx_v9_0_kiq_fini_register() clears it after a dequeue.
@@ -156,7 +163,9 @@ static void check_doorbell(struct sim_engine *e, const struct sim_hqd *hqd)
 	u32 ours = READ_ONCE(hqd->regs[HQD(HQD_PQ_DOORBELL_CONTROL)]) & mask;
 	unsigned int i;
 
-	for (i = 0; i < SIM_HQDS && ours & CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_EN_MASK; i++) {
+	for (i = 0;
+	     sim_doorbells && i < SIM_HQDS && ours & CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_EN_MASK;
+	     i++) {
 		const struct sim_hqd *other = &e->hqds[i];
 
 		if (other != hqd && other->state == SIM_HQD_OFF &&

@@ -150,12 +150,14 @@ static void start_be(struct be *b)
 	ok(b->word[BE_UPDATES] > 0, "best effort with %s queues runs", b->queues);
 }
 
-/* It launches only if its packets complete. */
+/* It launches only if its packets complete. That takes some tenths of a second; the bound is
+ * generous, as the processes of the test share one CPU.
+ */
 static bool goes_on(const struct be *b)
 {
 	uint64_t before = b->word[BE_LAUNCHED];
 
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 10000; i++) {
 		if (b->word[BE_LAUNCHED] > before + AHEAD)
 			return true;
 		sleep_ns(MS_NS);
@@ -377,7 +379,7 @@ static void check_holder_killed(void)
 	ok(answered() && !lc_word[LC_ERRORS], "LC is in a segment");
 	kill(lc_program.pid, SIGKILL);
 	waitpid(lc_program.pid, NULL, 0);
-	ok(goes_on(&resuming) && goes_on(&stopped), "its death resumes best effort within 1 s");
+	ok(goes_on(&resuming) && goes_on(&stopped), "its death resumes best effort");
 }
 
 static void check_result(const struct be *b)
@@ -449,7 +451,7 @@ static void check_pauser_killed(struct run_program *p)
 	ok(answered() && !lc_word[LC_ERRORS], "LC is in a segment");
 	kill(p->pid, SIGKILL);
 	waitpid(p->pid, NULL, 0);
-	ok(goes_on(&resuming), "the death of attach resumes the process within 1 s");
+	ok(goes_on(&resuming), "the death of attach resumes the process");
 }
 
 static void pauses(void)
