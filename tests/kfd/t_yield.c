@@ -278,12 +278,15 @@ static bool answered(void)
 
 /* ---- the tests ------------------------------------------------------------------------ */
 
-/* @dies: of a process that dies waves run on until the driver has removed its queues. */
+/*
+ * @dies: of a process that dies waves run on until the driver has removed its queues. On a busy
+ * machine that takes longer than a segment, and each segment counts once.
+ */
 static void check_segments(const char *what, bool dies)
 {
 	ok(answered() && !lc_word[LC_ERRORS], "%llu segments %s",
 	   (unsigned long long)lc_word[LC_AT], what);
-	ok(lc_word[LC_MOVED] <= (dies ? 1 : 0), "no wave ran in any of them beside LC (%llu)",
+	ok(lc_word[LC_MOVED] <= (dies ? 3 : 0), "no wave ran in any of them beside LC (%llu)",
 	   (unsigned long long)lc_word[LC_MOVED]);
 	ok_time(lc_word[LC_LATE] * 10 <= lc_word[LC_AT],
 		"of which %llu came near the limit of 20 ms", (unsigned long long)lc_word[LC_LATE]);
