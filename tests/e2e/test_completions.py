@@ -27,7 +27,11 @@ COMP_WORDS=({words}) COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
 $(complete -p -- {program} | sed 's/.*-F \\([^ ]*\\).*/\\1/') {program}
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-# Writes each match to a file, besides adding it.
+# Writes each match to a file, besides adding it. A line behind these means that zsh's editor reads
+# the terminal and has answered: at the first prompt, and for each DONE_KEY, which also empties the
+# line. No line is executed. Between two lines the terminal would be the kernel's, whose control
+# characters can erase a question.
+DONE_KEY, DONE = "\x1d", "// done"
 ZSH_RC = """
 PS1= fpath=({folder} $fpath) LISTMAX=100000
 setopt no_auto_menu no_list_beep no_prompt_cr no_prompt_sp
@@ -40,6 +44,10 @@ compadd() {{
     fi
     builtin compadd "$@"
 }}
+mark-done() {{ BUFFER=; print -r -- '{done}' >>{out} }}
+zle -N mark-done
+zle -N zle-line-init mark-done
+bindkey '{key}' mark-done
 """
 
 
@@ -169,10 +177,10 @@ class Zsh(Shell, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.out, cls.asked = os.path.join(cls.dir, "out"), 0
+        cls.out = os.path.join(cls.dir, "out")
         rc = os.path.join(cls.dir, "rc")
         with open(rc, "w", encoding="ascii") as f:
-            f.write(ZSH_RC.format(folder=cls.folder, out=cls.out))
+            f.write(ZSH_RC.format(folder=cls.folder, out=cls.out, key=DONE_KEY, done=DONE))
         cls.pid, cls.tty = pty.fork()
         if not cls.pid:
             os.chdir(cls.dir)
@@ -181,28 +189,26 @@ class Zsh(Shell, unittest.TestCase):
         cls.addClassCleanup(os.kill, cls.pid, 9)
         cls.addClassCleanup(os.close, cls.tty)
         os.write(cls.tty, f". {rc}\n".encode())
-        cls.until_done()
+        cls.answer()
 
     @classmethod
-    def until_done(cls):
-        """Let zsh write a line of its own behind the matches, and return these."""
-        cls.asked += 1
-        mark, until = f"done {cls.asked}", time.monotonic() + PATIENCE_S
-        os.write(cls.tty, f"\x15echo {mark} >>{cls.out}\n".encode())
+    def answer(cls):
+        """The matches that zsh has written, once it is done."""
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             if select.select([cls.tty], [], [], 0.01)[0]:
                 os.read(cls.tty, 65536)
             if os.path.exists(cls.out):
                 with open(cls.out, encoding="utf-8") as f:
                     text = f.read()
-                if f"{mark}\n" in text:
+                if text.endswith(f"{DONE}\n"):
                     os.unlink(cls.out)
-                    return set(filter(None, text.split("\n"))) - {mark}
+                    return set(filter(None, text.split("\n"))) - {DONE}
         raise TimeoutError("zsh does not answer")
 
     def complete(self, line):
-        os.write(self.tty, f"{line}\t".encode())
-        return self.until_done()
+        os.write(self.tty, f"{line}\t{DONE_KEY}".encode())
+        return self.answer()
 
 
 if __name__ == "__main__":
