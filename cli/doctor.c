@@ -348,33 +348,82 @@ static void check_attach(void)
 		report(OK, "attach: this user's processes; use sudo (CAP_SYS_PTRACE) for others");
 }
 
-static bool process_runs(const char *name)
+/* Of several processes the last of these is reported. */
+enum mps {
+	NO_MPS,
+	MPS,
+	MPS_PARTITIONED
+};
+
+static bool is_partitioning(const char *word)
+{
+	if (!strncmp(word, "--", 2))
+		return !strcmp(word, "--static-partitioning");
+	return word[0] == '-' && strchr(word, 'S');
+}
+
+/* Does a control daemon give each client multiprocessors of its own? Only its command shows it. */
+static bool has_partitions(const char *pid)
+{
+	GP_FREE char *path = NULL;
+	GP_FREE char *word = NULL;
+	size_t size = 0;
+	bool found = false;
+	FILE *f;
+
+	if (asprintf(&path, "/proc/%s/cmdline", pid) < 0)
+		return false;
+	f = fopen(path, "re");
+	while (f && !found && getdelim(&word, &size, '\0', f) > 0)
+		found = is_partitioning(word);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* comm has 15 characters, fewer than "nvidia-cuda-mps-control". */
+static enum mps mps_of(const char *pid)
 {
 	char path[300], comm[64];
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	bool found = false;
 
-	while (proc && !found && (entry = readdir(proc))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		found = read_line(path, comm, sizeof(comm)) && !strcmp(comm, name);
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	if (!read_line(path, comm, sizeof(comm)) || strcmp(comm, "nvidia-cuda-mps"))
+		return NO_MPS;
+	return has_partitions(pid) ? MPS_PARTITIONED : MPS;
+}
+
+static enum mps find_mps(void)
+{
+	DIR *proc = opendir("/proc");
+	enum mps found = NO_MPS, here;
+	struct dirent *entry;
+
+	while (proc && (entry = readdir(proc))) {
+		here = isdigit((unsigned char)entry->d_name[0]) ? mps_of(entry->d_name) : NO_MPS;
+		found = here > found ? here : found;
 	}
 	if (proc)
 		closedir(proc);
 	return found;
 }
 
-/* comm has 15 characters, fewer than "nvidia-cuda-mps-control". */
 static void check_mps(void)
 {
-	if (process_runs("nvidia-cuda-mps"))
-		report(WARN, "MPS runs, and all its clients are one group; run latency-critical "
-			     "processes outside it (unset CUDA_MPS_PIPE_DIRECTORY, or echo quit | "
-			     "nvidia-cuda-mps-control)");
-	else
+	static const char *const how[] = {
+		[MPS] = "",
+		[MPS_PARTITIONED] = " with static partitioning (a client needs "
+				    "CUDA_MPS_SM_PARTITION)",
+	};
+	enum mps mps = find_mps();
+
+	if (mps == NO_MPS)
 		report(OK, "MPS does not run");
+	else
+		report(WARN,
+		       "MPS runs%s, and all its clients are one group; run latency-critical "
+		       "processes outside it (unset CUDA_MPS_PIPE_DIRECTORY, or echo quit | "
+		       "nvidia-cuda-mps-control)",
+		       how[mps]);
 }
 
 /* ---- libraries in an application --------------------------------------------------- */

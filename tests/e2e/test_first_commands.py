@@ -156,6 +156,30 @@ class Machine(Rig):
                      "group that owns them (ls -l /dev/nvidia*)", wrapper=USER)
 
 
+    def test_mps(self):
+        """The control daemon's command shows how it shares the device."""
+        control = os.path.join(self.dir, "nvidia-cuda-mps-control")
+        with open(control, "w", encoding="ascii") as f:
+            f.write('#!/bin/sh\necho >"$0.ready"; read never <"$0.ready"\n')
+        os.chmod(control, 0o755)
+        os.mkfifo(f"{control}.ready")
+        warning = "warn     MPS runs{}, and all its clients are one group; run "
+        parts = " with static partitioning (a client needs CUDA_MPS_SM_PARTITION)"
+        for command, line in (
+                (f"{control} -d", warning.format("")),
+                (f"{control} --no-such", warning.format("")),
+                (f"{control} -d -S", warning.format(parts)),
+                (f"{control} -dS", warning.format(parts)),
+                (f"{control} -f --static-partitioning", warning.format(parts)),
+                (f"echo >{control}.ready", "ok       MPS does not run\n")):
+            # In a PID namespace, without the machine's own MPS. All ends with it.
+            start = f'{command} & read done <{control}.ready; "$@"; exit'
+            with self.subTest(command):
+                done = self.on(NODE + VERSION.format("580.159.04"), "doctor", wrapper=(
+                    "unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", start, "sh"))
+                self.assertIn(line, done.stdout)
+
+
 class Daemons(First):
     """A gpreemptd that this user or this version cannot use."""
 
