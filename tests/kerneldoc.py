@@ -22,7 +22,8 @@ HEADERS = (("include/gpreempt/class.h", None),
 
 def exported(path):
     """The calls in the first node of a version map."""
-    node = open(path).read().split("local:")[0]
+    with open(path, encoding="utf-8") as file:
+        node = file.read().split("local:")[0]
     return re.findall(r"^\t\t(\w+);", node, re.M)
 
 

@@ -3,12 +3,17 @@
 """The man pages against the programs: options of --help, and messages in the code."""
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rig import BUILD, CLI, PATIENCE_S, TOP  # noqa: E402
+
+sys.path.insert(0, os.path.join(TOP, "tests"))
+from kerneldoc import exported  # noqa: E402
 
 VALUE = "\0"                # a placeholder of a page, a conversion of a format
 LITERALS = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*', re.S)
@@ -102,6 +107,44 @@ class Options(unittest.TestCase):
                            ("gpreempt-bench.1.scd", "gpreempt-bench")):
             with self.subTest(name):
                 self.same(page, "# OPTIONS", os.path.join(BUILD, "bin", name))
+
+
+@unittest.skipUnless(shutil.which("scdoc"), "no scdoc")
+class Pages(unittest.TestCase):
+    """All pages are built by `make man`: those in docs/man, and one for each call of the
+    libraries."""
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="gpreempt-man-")
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def make(self, **env):
+        plain = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        return subprocess.run(["make", "-C", TOP, f"O={self.dir}", "man"], text=True,
+                              capture_output=True, env={**plain, **env}, timeout=PATIENCE_S)
+
+    def test_all_are_built(self):
+        done = self.make()
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        pages = os.listdir(os.path.join(self.dir, "man"))
+        sources = os.listdir(os.path.join(TOP, "docs/man"))
+        calls = {f"{name}.3" for path in ("client/libgpreempt.map", "libhsaq/libhsaq.map")
+                 for name in exported(os.path.join(TOP, path))}
+        self.assertGreater(len(calls), 20)
+        self.assertEqual(set(pages), {name[:-4] for name in sources} | calls)
+        for page in pages:
+            with open(os.path.join(self.dir, "man", page), encoding="utf-8") as file:
+                self.assertIn(f'.TH "{page.rpartition(".")[0]}"', file.read(), page)
+
+    def test_one_is_not(self):
+        """A page that scdoc refuses ends make."""
+        with open(os.path.join(self.dir, "scdoc"), "w", encoding="ascii") as file:
+            file.write('#!/bin/sh\n(cat; printf "\n*bold\n\n") | '
+                       f'{shutil.which("scdoc")}\n')
+        os.chmod(file.name, 0o755)
+        done = self.make(PATH=f"{self.dir}:{os.environ['PATH']}")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("Expected * before", done.stderr)
 
 
 class Diagnostics(unittest.TestCase):
