@@ -81,6 +81,11 @@ SHARED = {
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def folder(path):
     head = os.path.dirname(path)
     while head and head not in ARROWS:
@@ -94,7 +99,7 @@ def check_arrows(files):
         home = folder(path)
         if not home:
             continue
-        for inc in INCLUDE.findall(open(path).read()):
+        for inc in INCLUDE.findall(text_of(path)):
             if os.path.exists(os.path.join(os.path.dirname(path), inc)):
                 continue
             if inc.startswith("gpreempt/") or inc == "hsaq.h":
@@ -110,19 +115,23 @@ def check_arrows(files):
         yield f"tests/lint.py: {home}/ does not include {inc}: no need to share it"
 
 
-# Functions that only these folders call: the runtime is the core's one host.
-CALLERS = {
-    "gp_sched_step": ("runtime/", "sched/", "tests/"),
-    "gp_sched_init": ("runtime/", "sched/", "tests/"),
-}
+# Code that only these folders have: the runtime is the core's one host.
+ONLY = (
+    ("steps the core", r"\bgp_sched_(?:step|init)\(", ("runtime/", "sched/", "tests/")),
+    # The software GPU refuses a slice out of its own range.
+    ("clamps a slice", r"(?:->|\.)m(?:in|ax)_slice_us\b(?! = )", ("runtime/", "softgpu/", "tests/")),
+    ("maps a class to its message", r"\(struct gp_wire_request\)\s*\{", ("wire/", "tests/")),
+)
 
 
-def check_callers(files):
+def check_only(files):
     for path in files:
-        text = open(path).read()
-        for name, homes in CALLERS.items():
-            if not path.startswith(homes) and re.search(rf"\b{name}\(", text):
-                yield f"{path}: calls {name}(); only {', '.join(homes)} may"
+        text = text_of(path)
+        for deed, pattern, homes in ONLY:
+            found = None if path.startswith(homes) else re.search(pattern, text)
+            if found:
+                line = text.count("\n", 0, found.start()) + 1
+                yield f"{path}:{line}: {deed}; only {', '.join(homes)} may"
 
 
 def check_circles(files):
@@ -131,7 +140,7 @@ def check_circles(files):
     for path in files:
         if folder(path):
             units.setdefault(os.path.splitext(path)[0], set()).update(
-                os.path.splitext(inc)[0] for inc in INCLUDE.findall(open(path).read()))
+                os.path.splitext(inc)[0] for inc in INCLUDE.findall(text_of(path)))
     reach = {}
 
     def reached(unit):
@@ -151,9 +160,9 @@ def check_circles(files):
 
 def check_spdx(files):
     for path in files:
-        first = open(path).readline()
+        first = text_of(path).split("\n")[0]
         if first.startswith("#!"):
-            first = open(path).read().split("\n")[1]
+            first = text_of(path).split("\n")[1]
         if "SPDX-License-Identifier:" not in first:
             yield f"{path}: no SPDX line at the top"
         elif path.endswith(".c") and not first.startswith("//"):
@@ -166,7 +175,7 @@ COLUMNS = 100
 
 def check_style(files):
     for path in files:
-        text = open(path).read()
+        text = text_of(path)
         is_c = path.endswith((".c", ".cpp", ".h", ".hpp")) and path not in GENERATED
         if not text.endswith("\n") or text.endswith("\n\n"):
             yield f"{path}: does not end with one newline"
@@ -199,8 +208,8 @@ def main():
                            check=True).stdout.split()
     c_files = [f for f in files if f.endswith((".c", ".cpp", ".h", ".hpp"))]
     code = c_files + [f for f in files if f.endswith((".py", ".mk"))]
-    bad = [*check_arrows(c_files), *check_callers(c_files), *check_circles(c_files), *check_spdx(code), *check_style(code),
-           *check_headers(c_files)]
+    bad = [*check_arrows(c_files), *check_only(c_files), *check_circles(c_files), *check_spdx(code),
+           *check_style(code), *check_headers(c_files)]
     print("\n".join(bad) if bad else f"lint: {len(code)} files, nothing to say")
     return 1 if bad else 0
 
