@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make lint: links and paths in documents exist, and docs/README.md lists all documents.
+"""make lint: links, paths and functions in documents exist, and a reader finds all documents.
+
+docs/README.md lists those of docs/. Links lead from README.md to each other one. A function with
+its file behind it, `name()` (folder/file.c), is in that file.
 
 A link is [text](target), with the heading after a '#' where there is one. A path begins with
 a folder of the tree. NAME in capitals, <name> and {name} in a path stand for something else;
@@ -16,6 +19,7 @@ from urllib.parse import unquote
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2", re.M | re.S)
+FUNCTION = re.compile(r"`(\w+)\(\)`\s+\(((?:[\w-]+/)+\w+\.[ch])\)")
 PLACEHOLDER = re.compile(r"[<{$]|\.\.\.|(?<![a-z0-9])[A-Z][A-Z_]*(?![a-z0-9.])")
 # Paths of the kernel's tree and of the installed one, which begin as some of ours do.
 FOREIGN = ("include/uapi/", "include/linux/", "tests/kfd/dist/")
@@ -66,6 +70,33 @@ def bad_paths(name, text, folders):
             yield line_of(text, match.start()), f"{word}: no such file"
 
 
+def bad_functions(text):
+    for match in FUNCTION.finditer(text):
+        path = ROOT / match[2]
+        if path.exists() and not re.search(rf"\b{match[1]}\(", path.read_text(encoding="utf-8")):
+            yield line_of(text, match.start()), f"{match[1]}() is not in {match[2]}"
+
+
+def linked(path):
+    """The documents that @path links to."""
+    for target in LINK.findall(FENCE.sub("", path.read_text(encoding="utf-8"))):
+        there = (path.parent / target.partition("#")[0]).resolve()
+        if there.suffix == ".md" and there.is_file():
+            yield there
+
+
+def unreachable():
+    reached, todo = set(), [ROOT / "README.md"]
+    while todo:
+        path = todo.pop()
+        if path not in reached:
+            reached.add(path)
+            todo += linked(path)
+    for name in tracked("*.md"):
+        if ROOT / name not in reached:
+            yield f"{name}: no links lead here from README.md"
+
+
 def unlisted():
     index = ROOT / "docs/README.md"
     listed = set(LINK.findall(index.read_text(encoding="utf-8"))) if index.exists() else set()
@@ -76,10 +107,10 @@ def unlisted():
 
 def main():
     folders = sorted({name.split("/")[0] for name in tracked() if "/" in name and name[0] != "."})
-    bad = list(unlisted())
+    bad = [*unlisted(), *unreachable()]
     for name in tracked("*.md", "*.scd"):
         text = (ROOT / name).read_text(encoding="utf-8")
-        found = [*bad_links(name, text), *bad_paths(name, text, folders)]
+        found = [*bad_links(name, text), *bad_paths(name, text, folders), *bad_functions(text)]
         bad += [f"{name}:{line}: {what}" for line, what in sorted(found)]
     print("\n".join(bad), end="\n" if bad else "")
     sys.exit(bool(bad))

@@ -4,6 +4,7 @@
 import os
 import sys
 import unittest
+from unittest import mock
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests"))
@@ -34,6 +35,22 @@ class Links(unittest.TestCase):
         self.assertEqual([], self.paths("`sched/sched.c`, sched/policy_*.c, sched/NAME.c\n"))
         self.assertEqual(["sched/none.c: no such file"], self.paths("In sched/none.c.\n"))
         self.assertEqual(["sched/none_*.c: no such file"], self.paths("`sched/none_*.c`\n"))
+
+    def test_a_function(self):
+        def found(text):
+            return [what for _, what in links.bad_functions(text)]
+
+        self.assertEqual([], found("`gp_sched_step()`\n(sched/sched.c), `main()` (cli)\n"))
+        self.assertEqual(["gp_none() is not in sched/sched.c"],
+                         found("`gp_none()` (sched/sched.c)\n"))
+        # A longer name is another function.
+        self.assertEqual(["sched_step() is not in sched/sched.c"],
+                         found("`sched_step()` (sched/sched.c)\n"))
+
+    def test_a_document_without_a_link(self):
+        with mock.patch.object(links, "tracked", return_value=["LICENSE", "SECURITY.md"]):
+            self.assertEqual(list(links.unreachable()),
+                             ["LICENSE: no links lead here from README.md"])
 
 
 if __name__ == "__main__":
