@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,11 @@
 #define KEEPER_PAUSE_MAX_NS 1000000000ull /* shorter, because only keepers restore */
 #define PAUSE_DOUBLINGS 6
 
+#define AWAY_WORD (offsetof(struct gp_journal_record, banned) / sizeof(uint64_t))
+
 _Static_assert(sizeof(struct gp_journal_record) == 80, "part of the file");
+_Static_assert(offsetof(struct gp_journal_record, away) == AWAY_WORD * sizeof(uint64_t) + 4,
+	       "one word with banned");
 _Static_assert(GP_ROLES == 3, "part of the file");
 
 /* A slot's word: its state, and in the other bits the number of its changes. */
@@ -289,6 +294,22 @@ int gp_journal_put(struct gp_journal *journal, const struct gp_journal_record *r
 	return -ENOSPC;
 }
 
+void gp_journal_away(struct gp_journal *journal, int place, enum gp_journal_away away)
+{
+	_Atomic uint64_t *word;
+	uint32_t half[2];
+	uint64_t value;
+
+	if (place < 0 || place >= (int)GP_JOURNAL_RECORDS)
+		return;
+	word = &journal->file->slot[place].word[AWAY_WORD];
+	value = atomic_load_explicit(word, memory_order_relaxed);
+	memcpy(half, &value, sizeof(half));
+	half[1] = away;
+	memcpy(&value, half, sizeof(value));
+	atomic_store_explicit(word, value, memory_order_release);
+}
+
 void gp_journal_drop(struct gp_journal *journal, int place)
 {
 	struct slot *slot;
@@ -324,6 +345,20 @@ uint32_t gp_journal_count(const struct gp_journal *journal)
 	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
 		n += !is_free(&journal->file->slot[i]);
 	return n;
+}
+
+int gp_journal_away_of(const struct gp_journal *journal, int32_t pid, uint64_t start_ticks,
+		       const uint8_t uuid[16], enum gp_journal_away *away)
+{
+	struct gp_journal_record r;
+
+	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
+		if (gp_journal_get(journal, i, &r) && r.away && r.pid == pid &&
+		    r.start_ticks == start_ticks && !memcmp(r.uuid, uuid, sizeof(r.uuid))) {
+			*away = (enum gp_journal_away)r.away;
+			return (int)i;
+		}
+	return -ENOENT;
 }
 
 static bool same_process(const struct gp_journal_record *a, const struct gp_journal_record *b)

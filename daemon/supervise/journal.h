@@ -28,6 +28,7 @@
  * @origin: enum gp_wire_origin
  * @request: its class; a successor gives it the same
  * @banned: suspended for good: only a successor daemon keeps it so
+ * @away: enum gp_journal_away: its memory is off the device, so only the process itself resumes it
  */
 struct gp_journal_record {
 	int32_t pid;
@@ -36,7 +37,13 @@ struct gp_journal_record {
 	uint8_t uuid[16];
 	struct gp_wire_request request;
 	uint32_t banned;
-	uint32_t pad;
+	uint32_t away;
+};
+
+enum gp_journal_away {
+	GP_JOURNAL_HERE,
+	GP_JOURNAL_AWAY,
+	GP_JOURNAL_AWAY_ASKED, /* for room that the daemon had to find */
 };
 
 /* Processes that watch each other; each keeps its lock while it lives. */
@@ -50,7 +57,7 @@ enum gp_role {
 struct gp_journal;
 
 /* Of the file; a program checks it before it replaces another. */
-#define GP_JOURNAL_VERSION 2u
+#define GP_JOURNAL_VERSION 3u
 
 /**
  * gp_journal_open() - open or make @path. -EBADMSG: not a journal, or of another version;
@@ -79,6 +86,11 @@ bool gp_journal_in_use(const char *path);
  * of two counts.
  */
 int gp_journal_put(struct gp_journal *journal, const struct gp_journal_record *record);
+/** Change @away of the record at @place; complete on return. A reader sees the old or the new. */
+void gp_journal_away(struct gp_journal *journal, int place, enum gp_journal_away away);
+/** The place of a record with @away of process @pid on @uuid; negative: none. */
+int gp_journal_away_of(const struct gp_journal *journal, int32_t pid, uint64_t start_ticks,
+		       const uint8_t uuid[16], enum gp_journal_away *away);
 /** Nothing of the process is changed any more. */
 void gp_journal_drop(struct gp_journal *journal, int place);
 /** Is there any record? */

@@ -45,7 +45,7 @@ static void read_journal(struct restore *re, const struct gp_journal *journal)
 			continue;
 		if (!lives(&p->record))
 			re->stat.gone++;
-		else if (!p->record.banned)
+		else if (!p->record.banned && !p->record.away)
 			re->count++;
 	}
 }

@@ -63,7 +63,7 @@ static struct gp_journal_record record_of(uint32_t n)
 			     .deadline_ns = n,
 			     .runtime_ns = n },
 		.banned = n,
-		.pad = n,
+		.away = n,
 	};
 
 	memset(r.uuid, (int)(n & 0xff), sizeof(r.uuid));
@@ -194,6 +194,36 @@ static void test_the_newer_of_two_counts(void **state)
 	assert_int_equal(got.banned, 99);
 	assert_true(gp_journal_get(journal, (uint32_t)second, &got));
 	assert_int_equal(got.banned, 99);
+	gp_journal_close(journal);
+}
+
+/* One field changes, and the record is found by it. */
+static void test_away(void **state)
+{
+	struct gp_journal *journal = opened();
+	struct gp_journal_record here = record_of(3), other = record_of(4), got;
+	enum gp_journal_away away = GP_JOURNAL_HERE;
+	int place, place_of_other;
+
+	here.away = other.away = GP_JOURNAL_HERE;
+	place_of_other = gp_journal_put(journal, &other);
+	place = gp_journal_put(journal, &here);
+	assert_int_equal(gp_journal_away_of(journal, 3, 3, here.uuid, &away), -ENOENT);
+	gp_journal_away(journal, place, GP_JOURNAL_AWAY_ASKED);
+	assert_int_equal(gp_journal_away_of(journal, 3, 3, here.uuid, &away), place);
+	assert_int_equal(away, GP_JOURNAL_AWAY_ASKED);
+	/* Another process, and another device. */
+	assert_int_equal(gp_journal_away_of(journal, 3, 4, here.uuid, &away), -ENOENT);
+	assert_int_equal(gp_journal_away_of(journal, 3, 3, other.uuid, &away), -ENOENT);
+	assert_true(gp_journal_get(journal, (uint32_t)place, &got));
+	here.away = GP_JOURNAL_AWAY_ASKED;
+	assert_memory_equal(&got, &here, sizeof(here));
+	assert_true(gp_journal_get(journal, (uint32_t)place_of_other, &got));
+	assert_memory_equal(&got, &other, sizeof(other));
+	gp_journal_away(journal, place, GP_JOURNAL_HERE);
+	assert_int_equal(gp_journal_away_of(journal, 3, 3, here.uuid, &away), -ENOENT);
+	gp_journal_away(journal, -1, GP_JOURNAL_AWAY);
+	gp_journal_away(journal, GP_JOURNAL_RECORDS, GP_JOURNAL_AWAY);
 	gp_journal_close(journal);
 }
 
@@ -580,6 +610,7 @@ int main(void)
 		TEST(test_put_get_drop),
 		TEST(test_full),
 		TEST(test_outlives_its_writer),
+		TEST(test_away),
 		TEST(test_the_newer_of_two_counts),
 		TEST(test_a_role_is_gone_with_its_process),
 		TEST(test_who_puts_back),

@@ -254,6 +254,10 @@ static void test_who_is_not_put_back(void **state)
 
 	banned.banned = 1;
 	gp_journal_put(journal, &banned);
+	/* Its memory is off the device. */
+	banned.banned = 0;
+	banned.away = GP_JOURNAL_AWAY;
+	gp_journal_put(journal, &banned);
 	/* Its number, but another process. */
 	another.start_ticks--;
 	gp_journal_put(journal, &another);
