@@ -69,6 +69,15 @@ AT(take, kind, 20);
 AT(take, uuid, 24);
 AT(take, request, 40);
 
+BYTES(away, 88);
+AT(away, away, 16);
+AT(away, keep, 24);
+
+BYTES(room, 48);
+AT(room, uuid, 16);
+AT(room, bytes, 32);
+AT(room, may_come, 40);
+
 BYTES(pool, 280);
 AT(pool, pid, 16);
 AT(pool, count, 20);
@@ -81,7 +90,7 @@ AT(ruled, percent, 20);
 BYTES(said, 528);
 AT(said, text, 16);
 
-BYTES(tenant, 824);
+BYTES(tenant, 848);
 AT(tenant, uuid, 24);
 AT(tenant, flags, 44);
 AT(tenant, request, 56);
@@ -90,9 +99,11 @@ AT(tenant, used_ns, 112);
 AT(tenant, wait_p50_ns, 144);
 AT(tenant, hints, 176);
 AT(tenant, corrected, 224);
-AT(tenant, comm, 232);
-AT(tenant, device, 248);
-AT(tenant, why, 312);
+AT(tenant, movable, 232);
+AT(tenant, moves, 248);
+AT(tenant, comm, 256);
+AT(tenant, device, 272);
+AT(tenant, why, 336);
 
 BYTES(device, 232);
 AT(device, name, 32);

@@ -9,10 +9,10 @@
 
 #define TEXT_OK(field) gp_wire_text_ok(field, sizeof(field))
 
-#define HELLO_FLAGS GP_WIRE_ASKS
+#define HELLO_FLAGS (GP_WIRE_ASKS | GP_WIRE_HELLO_AWAY)
 #define TENANT_FLAGS                                                                            \
 	(GP_WIRE_RESIDENT | GP_WIRE_SUSPENDED | GP_WIRE_SEGMENT | GP_WIRE_HELD | GP_WIRE_BUSY | \
-	 GP_WIRE_IDLE | GP_WIRE_BANNED | GP_WIRE_PILES)
+	 GP_WIRE_IDLE | GP_WIRE_BANNED | GP_WIRE_PILES | GP_WIRE_OUT)
 
 bool gp_wire_text_ok(const char *text, size_t size)
 {
@@ -86,6 +86,16 @@ static bool take_ok(const struct gp_wire_take *m)
 	return m->head.type == GP_WIRE_TAKE ? request_ok(&m->request) : request_none(&m->request);
 }
 
+static bool away_ok(const struct gp_wire_away *m)
+{
+	if (m->away > 1 || m->count > (m->away ? GP_WIRE_KEEP_MAX : 0))
+		return false;
+	for (uint32_t i = 0; i < GP_WIRE_KEEP_MAX; i++)
+		if (!m->keep[i] == (i < m->count))
+			return false;
+	return true;
+}
+
 static bool pool_ok(const struct gp_wire_pool *m)
 {
 	if (m->pid <= 0 || m->count > GP_WIRE_POOL_MAX)
@@ -144,6 +154,10 @@ static bool body_ok(const union gp_wire_msg *msg)
 		return hello_ok(&msg->hello);
 	case GP_WIRE_MEMORY:
 		return msg->memory.leave <= 1 && msg->memory.moving <= 1;
+	case GP_WIRE_AWAY:
+		return away_ok(&msg->away);
+	case GP_WIRE_ROOM:
+		return msg->room.may_come <= 1 && !msg->room.pad;
 	case GP_WIRE_POOL:
 		return pool_ok(&msg->pool);
 	case GP_WIRE_RULED:

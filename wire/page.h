@@ -79,6 +79,9 @@ struct gp_page {
 	_Atomic uint64_t segment_ns[GP_PAGE_SEGMENTS]; /* from begin to end */
 	_Atomic uint64_t work_seq; /* how often activity became nonzero; written before activity */
 	_Atomic uint64_t needs_ns; /* of GP_PAGE_PILES; written before activity */
+	/* Best-effort: its memory (client/memory.h). */
+	_Atomic uint64_t movable, out, moves;
+	_Atomic uint32_t moving;
 
 	/* Written by the daemon. */
 	_Alignas(64) _Atomic uint32_t wake_on; /* enum gp_page_wake_on */
@@ -91,6 +94,8 @@ _Static_assert(offsetof(struct gp_page, sample) == 144, "ABI");
 _Static_assert(offsetof(struct gp_page, segments_timed) == 3216, "ABI");
 _Static_assert(offsetof(struct gp_page, work_seq) == 3736, "ABI");
 _Static_assert(offsetof(struct gp_page, needs_ns) == 3744, "ABI");
-_Static_assert(offsetof(struct gp_page, wake_on) == 3776, "ABI");
+_Static_assert(offsetof(struct gp_page, movable) == 3752, "ABI");
+_Static_assert(offsetof(struct gp_page, moving) == 3776, "ABI");
+_Static_assert(offsetof(struct gp_page, wake_on) == 3840, "ABI");
 
 #endif

@@ -52,6 +52,10 @@ static size_t type_size(uint16_t type)
 	case GP_WIRE_ASK_CLASS:
 	case GP_WIRE_RULE:
 		return sizeof(struct gp_wire_ask_class);
+	case GP_WIRE_AWAY:
+		return sizeof(struct gp_wire_away);
+	case GP_WIRE_ROOM:
+		return sizeof(struct gp_wire_room);
 	case GP_WIRE_POOL:
 		return sizeof(struct gp_wire_pool);
 	case GP_WIRE_RULED:
@@ -216,6 +220,10 @@ static uint16_t answer_type(uint16_t request)
 		return GP_WIRE_RESULT;
 	case GP_WIRE_MEMORY:
 		return GP_WIRE_MEMORY;
+	case GP_WIRE_AWAY:
+		return GP_WIRE_AWAY;
+	case GP_WIRE_ROOM:
+		return GP_WIRE_ROOM;
 	case GP_WIRE_ASK_CLASS:
 	case GP_WIRE_TAKE:
 	case GP_WIRE_POOL:

@@ -46,6 +46,7 @@ enum gp_wire_type {
 	/* with its control files, after its groups changed. Has no answer */
 	GP_WIRE_FILES = 17,
 	GP_WIRE_ASK_CLASS = 18, /* -> GP_WIRE_SAID */
+	GP_WIRE_AWAY = 19,	/* its memory leaves, or is back -> GP_WIRE_AWAY */
 
 	/* To the daemon, from anybody. */
 	GP_WIRE_LIST = 24,	/* -> GP_WIRE_TENANT .., GP_WIRE_RESULT */
@@ -56,6 +57,7 @@ enum gp_wire_type {
 	GP_WIRE_TRACE = 29,	/* -> GP_WIRE_TRACED .., until the connection closes */
 	GP_WIRE_POOL = 30,	/* the clients of a tenant, an MPS server -> GP_WIRE_SAID */
 	GP_WIRE_RULE = 31,	/* the rules for this process with a class -> GP_WIRE_RULED */
+	GP_WIRE_ROOM = 32,	/* an allocation does not fit -> GP_WIRE_ROOM */
 
 	GP_WIRE_STATUS = 64,
 	GP_WIRE_RESULT = 65,
@@ -100,7 +102,10 @@ struct gp_wire_yield {
 	uint8_t uuid[16];
 };
 
-/* Between tenants: what of your memory can leave the device? The answer has all fields. */
+/*
+ * Between tenants: what of your memory can leave the device? The answer has all fields. From the
+ * daemon to a tenant, with @leave alone and without an answer: let it leave now.
+ */
 struct gp_wire_memory {
 	struct gp_wire_head head;
 	uint32_t leave; /* 1: and let it leave now */
@@ -152,7 +157,8 @@ struct gp_wire_request {
 };
 
 enum gp_wire_hello_flags {
-	GP_WIRE_ASKS = 1u << 0, /* @request is asked for; else the rules decide */
+	GP_WIRE_ASKS = 1u << 0,	      /* @request is asked for; else the rules decide */
+	GP_WIRE_HELLO_AWAY = 1u << 1, /* its memory is off the device: none of its groups runs */
 };
 
 struct gp_wire_hello {
@@ -184,6 +190,30 @@ struct gp_wire_welcome {
 struct gp_wire_ask_class {
 	struct gp_wire_head head;
 	struct gp_wire_request request;
+};
+
+/*
+ * The sender's groups are suspended from the answer on, but @keep: these are its mover's, and copy
+ * its memory. Those that appear later too. @away 0: all is back, and its groups run at its turns
+ * again. The answer repeats @away; head.result: -EPERM: the daemon asked for no room; -EBUSY: the
+ * last one is not answered; -EIO: the groups are as before.
+ */
+#define GP_WIRE_KEEP_MAX 16
+
+struct gp_wire_away {
+	struct gp_wire_head head;
+	uint32_t away;
+	uint32_t count;
+	uint32_t keep[GP_WIRE_KEEP_MAX]; /* 0 beyond @count */
+};
+
+/* An allocation of @bytes does not fit. Answer: @may_come: try again, as others give room. */
+struct gp_wire_room {
+	struct gp_wire_head head;
+	uint8_t uuid[16]; /* of the device */
+	uint64_t bytes;
+	uint32_t may_come;
+	uint32_t pad;
 };
 
 /* WHY, TAKE, HISTOGRAM: the process. uuid all 0: its first device. */
@@ -242,6 +272,7 @@ enum gp_wire_tenant_flags {
 	GP_WIRE_IDLE = 1u << 5,	  /* .. or to have none; neither: unknown */
 	GP_WIRE_BANNED = 1u << 6, /* it broke its class too often: suspended for good */
 	GP_WIRE_PILES = 1u << 7,  /* its launches piled up lately (docs/sched.md) */
+	GP_WIRE_OUT = 1u << 8,	  /* its memory is off the device, or moves */
 };
 
 /* Unknown figures are GP_WIRE_UNKNOWN. */
@@ -265,7 +296,9 @@ struct gp_wire_tenant {
 	uint64_t switch_p50_ns, switch_p99_ns; /* LC: from asking to having it */
 	uint64_t hints, segments, holds, holds_late, holds_expired;
 	uint64_t held_ns;
-	uint64_t corrected; /* times the daemon corrected a setting of the tenant */
+	uint64_t corrected;    /* times the daemon corrected a setting of the tenant */
+	uint64_t movable, out; /* as in struct gp_wire_memory */
+	uint64_t moves;
 	char comm[GP_WIRE_COMM_LEN];
 	char device[GP_WIRE_NAME_LEN];
 	char why[GP_WIRE_TEXT_LEN]; /* origin of its class */
@@ -288,6 +321,9 @@ struct gp_wire_device {
 	uint64_t control_ns;				     /* total time of these */
 	uint64_t log_lost;				     /* lost records of the log */
 };
+
+/* A @reason besides those of sched.h: its memory is off the device, for @other_pid. */
+#define GP_WIRE_WHY_OUT 1000u
 
 /* enum gp_why of sched.h, with processes for tenants. */
 struct gp_wire_reason {
@@ -373,6 +409,8 @@ union gp_wire_msg {
 	struct gp_wire_welcome welcome;
 	struct gp_wire_ask_class ask_class;
 	struct gp_wire_take take;
+	struct gp_wire_away away;
+	struct gp_wire_room room;
 	struct gp_wire_pool pool;
 	struct gp_wire_ruled ruled;
 	struct gp_wire_said said;

@@ -195,7 +195,10 @@ def daemon_wire():
     put("daemon_wire", "welcome", row((2, 1, body(80, struct.pack(
         "<iI", 1, 0) + edf + b"rule 1"))))
     put("daemon_wire", "tenant", row((0, 1, body(82, struct.pack("<iI", 1, 0) + bytes(
-        16) + struct.pack("<IIII", 3, 127, 1, 2) + be + bytes(136) + b"x" * 16))))
+        16) + struct.pack("<IIII", 3, 127, 1, 2) + be + bytes(160) + b"x" * 16))))
+    put("daemon_wire", "away", row(
+        (0, 1, body(19, struct.pack("<IIII", 1, 2, 7, 8))), (0, 1, body(19, struct.pack("<II", 1, 17))),
+        (0, 1, body(19, b"")), (0, 1, body(32, bytes(16) + struct.pack("<QII", 2**30, 0, 0)))))
     put("daemon_wire", "said-open", row((0, 1, body(85, b"x" * 512))))
     put("daemon_wire", "traced", row((0, 1, body(87, struct.pack(
         "<IIQQiIHHI", 1, 0, 1, 2, 3, 4, 12, 15, 0))), (0, 1, body(87, b"\x21"))))

@@ -182,11 +182,35 @@ static void result_is_no_number(void **state)
 	}
 }
 
+static void memory_that_leaves(void **state)
+{
+	union gp_wire_msg msg = new_msg(GP_WIRE_AWAY), room = new_msg(GP_WIRE_ROOM);
+
+	REFUSED(msg, away.away, 2);
+	REFUSED(msg, away.count, 1);
+	REFUSED(msg, away.keep[0], 7);
+	msg.away.away = 1;
+	REFUSED(msg, away.count, 1); /* and no group */
+	msg.away.count = 2;
+	msg.away.keep[0] = msg.away.keep[1] = 7;
+	REFUSED(msg, away.away, 0);
+	REFUSED(msg, away.count, 3);
+	REFUSED(msg, away.count, 1);
+	REFUSED(msg, away.keep[1], 0);
+	REFUSED(msg, away.keep[GP_WIRE_KEEP_MAX - 1], 7);
+	for (size_t i = 0; i < GP_WIRE_KEEP_MAX; i++)
+		msg.away.keep[i] = 7;
+	msg.away.count = GP_WIRE_KEEP_MAX;
+	REFUSED(msg, away.count, GP_WIRE_KEEP_MAX + 1);
+	REFUSED(room, room.may_come, 2);
+	REFUSED(room, room.pad, 1);
+}
+
 static void hellos(void **state)
 {
 	union gp_wire_msg msg = new_msg(GP_WIRE_HELLO);
 
-	REFUSED(msg, hello.flags, 2);
+	REFUSED(msg, hello.flags, 4);
 	REFUSED(msg, hello.flags, UINT32_MAX);
 	REFUSED(msg, hello.pad, 1);
 	/* Without GP_WIRE_ASKS the request must be empty. */
@@ -274,12 +298,12 @@ static void tenants(void **state)
 	expect(&msg, -EINVAL);
 	msg.tenant.pid = 1;
 	msg.tenant.origin = GP_WIRE_BY_ATTACH;
-	msg.tenant.flags = GP_WIRE_PILES * 2 - 1;
+	msg.tenant.flags = GP_WIRE_OUT * 2 - 1;
 	msg.tenant.usage = GP_WIRE_USAGE_DRIVER;
 	REFUSED(msg, tenant.pid, 0);
 	REFUSED(msg, tenant.origin, 0);
 	REFUSED(msg, tenant.origin, GP_WIRE_BY_POOL + 1);
-	REFUSED(msg, tenant.flags, GP_WIRE_PILES * 2);
+	REFUSED(msg, tenant.flags, GP_WIRE_OUT * 2);
 	REFUSED(msg, tenant.usage, GP_WIRE_USAGE_DRIVER + 1);
 	REFUSED(msg, tenant.request.cls, 9);
 	TEXT_ENDS(msg, tenant.comm);
@@ -356,6 +380,7 @@ int main(void)
 		cmocka_unit_test(none_crosses),
 		cmocka_unit_test(texts),
 		cmocka_unit_test(result_is_no_number),
+		cmocka_unit_test(memory_that_leaves),
 		cmocka_unit_test(hellos),
 		cmocka_unit_test(classes),
 		cmocka_unit_test(takes),

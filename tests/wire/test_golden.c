@@ -126,7 +126,8 @@ static const struct field tenant[] = {
 	NUMBER(tenant.wait_p50_ns),   NUMBER(tenant.wait_p99_ns), NUMBER(tenant.switch_p50_ns),
 	NUMBER(tenant.switch_p99_ns), NUMBER(tenant.hints),	  NUMBER(tenant.segments),
 	NUMBER(tenant.holds),	      NUMBER(tenant.holds_late),  NUMBER(tenant.holds_expired),
-	NUMBER(tenant.held_ns),	      NUMBER(tenant.corrected),	  TEXT(tenant.comm),
+	NUMBER(tenant.held_ns),	      NUMBER(tenant.corrected),	  NUMBER(tenant.movable),
+	NUMBER(tenant.out),	      NUMBER(tenant.moves),	  TEXT(tenant.comm),
 	TEXT(tenant.device),	      TEXT(tenant.why),		  { 0 },
 };
 static const struct field device[] = {
@@ -151,6 +152,13 @@ static const struct field reason[] = {
 	REQUEST(reason.request), TEXT(reason.comm),
 	TEXT(reason.other_comm), TEXT(reason.device),
 	TEXT(reason.why),	 { 0 },
+};
+static const struct field away[] = {
+	NUMBER(head.result), NUMBER(away.away), NUMBER(away.count), NUMBERS(away.keep), { 0 },
+};
+static const struct field room[] = {
+	NUMBER(head.result),   NUMBERS(room.uuid), NUMBER(room.bytes),
+	NUMBER(room.may_come), NUMBER(room.pad),   { 0 },
 };
 static const struct field pool[] = {
 	NUMBER(head.result), NUMBER(pool.pid), NUMBER(pool.count), NUMBERS(pool.client), { 0 },
@@ -195,6 +203,7 @@ static const struct message {
 	{ GP_WIRE_HELLO, "hello", hello },
 	{ GP_WIRE_FILES, "files", files },
 	{ GP_WIRE_ASK_CLASS, "ask_class", ask_class },
+	{ GP_WIRE_AWAY, "away", away },
 	{ GP_WIRE_LIST, "list", head },
 	{ GP_WIRE_DEVICES, "devices", head },
 	{ GP_WIRE_WHY, "why", take },
@@ -204,6 +213,7 @@ static const struct message {
 	{ GP_WIRE_POOL, "pool", pool },
 	{ GP_WIRE_RULE, "rule", ask_class },
 	{ GP_WIRE_RULED, "ruled", ruled },
+	{ GP_WIRE_ROOM, "room", room },
 	{ GP_WIRE_STATUS, "status", status },
 	{ GP_WIRE_RESULT, "result", head },
 	{ GP_WIRE_WELCOME, "welcome", welcome },
