@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon_internal.h"
+#include "daemon/room.h"
 #include "daemon/discover/proc.h"
 #include "daemon/loop/log.h"
 #include "daemon/loop/log_user.h"
@@ -103,6 +104,12 @@ static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *ms
 		break;
 	case GP_WIRE_RULE:
 		gp_enroll_rule(d, conn, &msg->ask_class);
+		break;
+	case GP_WIRE_AWAY:
+		gp_room_away(conn, &msg->away);
+		break;
+	case GP_WIRE_ROOM:
+		gp_room_ask(d, conn, &msg->room);
 		break;
 	case GP_WIRE_LIST:
 		gp_view_list(d, conn);
@@ -416,6 +423,8 @@ static void take_over(struct gp_daemon *d)
 	struct gp_journal_record record;
 	struct gp_restore_stat stat;
 
+	if (gp_journal_has_records(d->journal))
+		d->took_over_ns = gp_loop_now_ns();
 	gp_restore_all(d->journal, false, &stat);
 	if (stat.processes + stat.failed)
 		gp_log(GP_LOG_WARN, "an earlier daemon left %u tenants; %u could not be restored",

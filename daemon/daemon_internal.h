@@ -29,6 +29,7 @@ struct gp_daemon {
 	struct gp_tick check;	 /* every second: see gp_enroll_check() */
 	struct gp_tick deadline; /* of the restore */
 	uint64_t used_ns;	 /* when it was last seen in use; with idle_ns only */
+	uint64_t took_over_ns;	 /* from a dead daemon with tenants; 0: not */
 	bool stopping, leaves;	 /* restore all; leave all as it is */
 };
 
@@ -50,7 +51,8 @@ void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn);
 extern const struct gp_discover_ops gp_enroll_discover_ops;
 /**
  * Enroll the process of the journal's record at @place again if it would not connect: it
- * was attached or banned. The record stays until then. False: not needed.
+ * was attached or banned. The record stays until then, and while its memory is away. False: not
+ * needed.
  */
 bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *record, int place);
 /** The rules are others now. */

@@ -41,7 +41,7 @@ struct gp_scan {
 	uint64_t start;	 /* of the process that gpreempt attach meant */
 	bool admin;	 /* it may be any user's */
 	struct gp_class_request request;
-	bool asks;
+	bool asks, away;
 	enum gp_wire_origin origin; /* how it is to become a tenant; 0: it is one */
 	bool banned;
 	int place; /* of the earlier tenant in the journal; -1 */
@@ -251,6 +251,15 @@ static void tenant_gone(struct gp_dtenant *t, void *arg)
 	t->conn = NULL;
 }
 
+/* What the daemon, or the one before it, knows of its memory; its record stays until it joins. */
+static int journal_away(const struct gp_scan *s, const struct gp_subject *who,
+			enum gp_journal_away *away)
+{
+	*away = GP_JOURNAL_HERE;
+	return gp_journal_away_of(s->daemon->journal, who->pid, who->start_ticks,
+				  s->dev->hal->id.uuid, away);
+}
+
 static int join(struct gp_scan *s, struct gp_subject *who, const struct gp_class_request *given,
 		bool asked, const char *why, struct gp_dtenant **tenant)
 {
@@ -265,10 +274,17 @@ static int join(struct gp_scan *s, struct gp_subject *who, const struct gp_class
 		.gone = tenant_gone,
 		.arg = s->daemon,
 	};
+	enum gp_journal_away known;
+	const int place = journal_away(s, who, &known);
 	int err;
 
+	how.away = !s->away ? GP_JOURNAL_HERE : known ? known : GP_JOURNAL_AWAY;
+	how.recover = !s->away && known;
 	gp_supervise_begin(s->daemon->setup->keep);
 	err = gp_dtenant_join(s->dev, &how, tenant);
+	/* The new record is there before the old one goes. */
+	if (!err && place >= 0)
+		gp_journal_drop(s->daemon->journal, place);
 	gp_log_shortage(err, "cannot manage a process");
 	*who = how.who;
 	s->list = how.list;
@@ -384,6 +400,7 @@ void gp_enroll_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 	}
 	s->origin = GP_WIRE_BY_RUN;
 	s->asks = msg->flags & GP_WIRE_ASKS;
+	s->away = msg->flags & GP_WIRE_HELLO_AWAY;
 	if (gp_class_request_from_wire(&msg->request, &s->request))
 		s->asks = false;
 	scan_post(s, conn, conn->uid);
@@ -495,6 +512,15 @@ void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn)
 
 /* ---- attached tenants ------------------------------------------------ */
 
+static bool is_away(struct gp_daemon *d, const struct gp_ddev *dev, pid_t pid)
+{
+	enum gp_journal_away away;
+	uint64_t start;
+
+	return !gp_proc_start(pid, &start) &&
+	       gp_journal_away_of(d->journal, pid, start, dev->hal->id.uuid, &away) >= 0;
+}
+
 /* Does it belong to the user that attaches it, whatever it has become? */
 static bool is_users(const struct gp_scan *s, const struct gp_subject *who)
 {
@@ -540,6 +566,10 @@ static void take_done(struct gp_job *job)
 	if (!err && gp_dtenant_of_pid(s->dev, s->pid)) {
 		snprintf(why, sizeof(why), "it became a tenant in the meantime; retry");
 		err = -EAGAIN;
+	}
+	if (!err && !s->banned && is_away(s->daemon, s->dev, s->pid)) {
+		snprintf(why, sizeof(why), "its memory is off the device");
+		err = -EBUSY;
 	}
 	if (!err && !is_users(s, &who)) {
 		snprintf(why, sizeof(why), "it has changed its user");
@@ -671,16 +701,35 @@ void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 	gp_conn_send(conn, &out, NULL, 0);
 }
 
+static bool lives(const struct gp_journal_record *r)
+{
+	uint64_t start;
+
+	return !gp_proc_start(r->pid, &start) && start == r->start_ticks;
+}
+
+/* Records of processes without a tenant: they come again, or end. */
+static void drop_ended(struct gp_daemon *d)
+{
+	struct gp_journal_record r;
+
+	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
+		if (gp_journal_get(d->journal, i, &r) && r.away &&
+		    !gp_daemon_tenant(d, r.pid, r.uuid) && !lives(&r))
+			gp_journal_drop(d->journal, (int)i);
+}
+
 bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int place)
 {
 	struct gp_ddev *dev = gp_daemon_device(d, r->uuid);
 	struct gp_class_request request;
-	uint64_t start;
 	struct gp_scan *s;
 
+	if (r->away && !r->banned)
+		return lives(r);
+
 	if ((r->origin != GP_WIRE_BY_ATTACH && !r->banned) || !dev ||
-	    gp_class_request_from_wire(&r->request, &request) || gp_proc_start(r->pid, &start) ||
-	    start != r->start_ticks)
+	    gp_class_request_from_wire(&r->request, &request) || !lives(r))
 		return false;
 	s = scan_new(d, dev, r->pid, NULL, NULL, 0, take_done);
 	if (!s)
@@ -689,7 +738,7 @@ bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	s->request = request;
 	s->banned = r->banned;
 	s->place = place;
-	s->start = start;
+	s->start = r->start_ticks;
 	s->admin = true;
 	scan_post(s, NULL, 0);
 	return true;
@@ -707,11 +756,11 @@ static struct gp_ddev *of_hal(struct gp_daemon *d, const struct gp_device *hal)
 
 static bool find_skip(void *arg, struct gp_device *hal, pid_t pid)
 {
-	const struct gp_daemon *d = arg;
+	struct gp_daemon *d = arg;
 	struct gp_ddev *dev = of_hal(arg, hal);
 
 	return !dev || pid == getpid() || gp_dtenant_of_pid(dev, pid) ||
-	       gp_receivers_has(d->receivers, pid);
+	       gp_receivers_has(d->receivers, pid) || is_away(d, dev, pid);
 }
 
 /* A process without a class is left alone: true, no need to check it again. */
@@ -820,10 +869,12 @@ static bool is_scanned(const struct gp_daemon *d, const struct gp_dtenant *t)
 
 void gp_enroll_check(struct gp_daemon *d)
 {
+	drop_ended(d);
 	for (size_t i = 0; i < d->devs; i++) {
 		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next) {
 			uint64_t files = t->conn ? 0 : open_files(t->who.pid);
 
+			gp_away_check(t);
 			/* A slow scan must not have others behind it. */
 			if (is_scanned(d, t))
 				continue;

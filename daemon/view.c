@@ -111,6 +111,18 @@ static uint64_t until(uint64_t at_ns, uint64_t now_ns)
 	return !at_ns ? GP_WIRE_UNKNOWN : at_ns > now_ns ? at_ns - now_ns : 0;
 }
 
+/* In place of the core's reason: it has none of its groups. */
+static void show_away(const struct gp_dtenant *t, uint64_t now_ns, struct gp_wire_reason *out)
+{
+	out->reason = GP_WIRE_WHY_OUT;
+	out->other_pid = (int32_t)t->away.room_pid;
+	memcpy(out->other_comm, t->away.room_comm, sizeof(out->other_comm));
+	out->ahead = 0;
+	out->error = 0;
+	out->for_ns = now_ns - t->away.since_ns;
+	out->until_ns = GP_WIRE_UNKNOWN;
+}
+
 void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg)
 {
 	struct gp_dtenant *t = asked_for(d, conn, msg), *other;
@@ -123,7 +135,7 @@ void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire
 	gp_wire_init(&out, GP_WIRE_REASON);
 	now_ns = gp_ddev_now(t->dev);
 	gp_sched_why(gp_runtime_core(t->dev->rt), t->id, &why);
-	other = gp_dtenant_of(t->dev, why.other);
+	other = t->away.away ? NULL : gp_dtenant_of(t->dev, why.other);
 	out.reason.pid = (int32_t)t->who.pid;
 	out.reason.reason = why.reason;
 	out.reason.other_pid = other ? (int32_t)other->who.pid : 0;
@@ -139,6 +151,8 @@ void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire
 		snprintf(out.reason.other_comm, sizeof(out.reason.other_comm), "%.*s",
 			 GP_WIRE_COMM_LEN - 1, other->who.comm);
 	snprintf(out.reason.device, sizeof(out.reason.device), "%s", t->dev->hal->id.name);
+	if (t->away.away)
+		show_away(t, now_ns, &out.reason);
 	if (t->who.pid == msg->pid)
 		snprintf(out.reason.why, sizeof(out.reason.why), "%s", t->why);
 	else

@@ -150,6 +150,37 @@ int gp_runtime_group_add(struct gp_runtime *rt, uint32_t tenant, void *owner, st
 	return err;
 }
 
+int gp_runtime_group_outside(struct gp_runtime *rt, uint32_t tenant, void *owner,
+			     struct gp_group *hal)
+{
+	int err;
+
+	gp_runtime_lock(rt);
+	err = gp_runtime_group_enter(rt, tenant, owner, hal);
+	if (!err && gp_runtime_group(rt, hal->id)->hal != hal)
+		rt->config.hal->ops->group_put(hal);
+	gp_runtime_unlock(rt);
+	return err;
+}
+
+void gp_runtime_group_to_core(struct gp_runtime *rt, const struct gp_runtime_group *g)
+{
+	const struct gp_event ev = {
+		.type = GP_EV_GROUP_APPEAR,
+		.tenant = g->tenant,
+		.group = { .id = g->id, .slice_unknown = true, .copies = g->copies },
+	};
+
+	gp_runtime_event(rt, &ev);
+}
+
+void gp_runtime_group_from_core(struct gp_runtime *rt, const struct gp_runtime_group *g)
+{
+	const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group.id = g->id };
+
+	gp_runtime_event(rt, &ev);
+}
+
 bool gp_runtime_group_leave(struct gp_runtime *rt, struct gp_group *hal)
 {
 	struct gp_runtime_group *g = gp_runtime_group(rt, hal->id);

@@ -238,7 +238,7 @@ static void add_copies(struct gp_runtime *rt, struct gp_call *call)
 
 /* 0, or -ENOMEM, and nothing was started. */
 static int start_call(struct gp_runtime *rt, struct gp_runtime_group *group,
-		      const struct gp_decision *what, bool own)
+		      const struct gp_decision *what, bool own, bool alone)
 {
 	struct gp_call *call = calloc(1, sizeof(*call));
 
@@ -254,7 +254,10 @@ static int start_call(struct gp_runtime *rt, struct gp_runtime_group *group,
 	if (what->type == GP_DO_SET_SLICE)
 		call->slice_us = slice_us(rt, group, what->slice_us);
 	gp_runtime_job_begin(rt, group);
-	add_copies(rt, call);
+	if (!alone)
+		add_copies(rt, call);
+	else if (turns(call))
+		group->off_next = what->type == GP_DO_SUSPEND;
 	rt->config.executor->start(rt->config.executor, call);
 	return 0;
 }
@@ -263,7 +266,14 @@ void gp_runtime_own(struct gp_runtime *rt, struct gp_runtime_group *group, uint3
 {
 	const struct gp_decision what = { .type = type, .group = group->id };
 
-	(void)start_call(rt, group, &what, true);
+	(void)start_call(rt, group, &what, true, false);
+}
+
+void gp_runtime_own_alone(struct gp_runtime *rt, struct gp_runtime_group *group, uint32_t type)
+{
+	const struct gp_decision what = { .type = type, .group = group->id };
+
+	(void)start_call(rt, group, &what, true, true);
 }
 
 /* ---- stepping --------------------------------------------------------------------- */
@@ -324,7 +334,7 @@ static void start(struct gp_runtime *rt, const struct gp_decision *d)
 		return;
 	}
 	group = gp_runtime_group_present(rt, d->group);
-	err = group ? start_call(rt, group, d, false) : -ESRCH;
+	err = group ? start_call(rt, group, d, false, false) : -ESRCH;
 	if (err)
 		report_outcome(rt, d->id, err, 0);
 }

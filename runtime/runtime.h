@@ -167,6 +167,8 @@ void gp_runtime_timer(struct gp_runtime *rt);
  *	GP_CALL_PREEMPT_MODE
  */
 void gp_runtime_own(struct gp_runtime *rt, struct gp_runtime_group *group, uint32_t type);
+/** The same, and the copy groups of its tenant stay as they are. */
+void gp_runtime_own_alone(struct gp_runtime *rt, struct gp_runtime_group *group, uint32_t type);
 
 /** For its queries, and to change its policies. */
 struct gp_sched *gp_runtime_core(struct gp_runtime *rt);
@@ -210,6 +212,16 @@ bool gp_runtime_group_leave(struct gp_runtime *rt, struct gp_group *hal);
  * HAL's group that it has. 0; or negative errno, and @hal is the caller's still.
  */
 int gp_runtime_group_add(struct gp_runtime *rt, uint32_t tenant, void *owner, struct gp_group *hal);
+/**
+ * Enter an owned group that the core does not decide about. gp_runtime_group_to_core() gives it to
+ * the core, and gp_runtime_group_from_core() takes it away: nothing is restored. As
+ * gp_runtime_group_add().
+ */
+int gp_runtime_group_outside(struct gp_runtime *rt, uint32_t tenant, void *owner,
+			     struct gp_group *hal);
+/** It runs, with any slice. Nothing if the core has it. */
+void gp_runtime_group_to_core(struct gp_runtime *rt, const struct gp_runtime_group *group);
+void gp_runtime_group_from_core(struct gp_runtime *rt, const struct gp_runtime_group *group);
 /** An owned group does not exist any more: report that, and free its place. */
 void gp_runtime_group_gone(struct gp_runtime *rt, struct gp_runtime_group *group);
 

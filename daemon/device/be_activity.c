@@ -111,6 +111,10 @@ static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 
 void gp_dtenant_observe_be(struct gp_dtenant *t, uint64_t now_ns)
 {
+	if (gp_away_takes_turns(t)) {
+		gp_dtenant_report(t, GP_REPORTED_BUSY, now_ns);
+		return;
+	}
 	/* In this order: reported work may be in the log already. */
 	if (is_believed(t))
 		look_at_page(t, now_ns);

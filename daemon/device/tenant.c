@@ -95,6 +95,7 @@ static void turn_ends(struct gp_dtenant *t)
 
 	t->turn_since_ns = 0;
 	t->on_since_ns = 0;
+	t->turn_end_ns = gp_ddev_now(t->dev);
 	gp_dtenant_had_turn(t);
 	t->preempted += preempted;
 	if (t->account)
@@ -611,6 +612,7 @@ static int journal_put(struct gp_dtenant *t)
 		.start_ticks = t->who.start_ticks,
 		.origin = t->origin,
 		.banned = t->banned,
+		.away = gp_away_record(t),
 	};
 	int place;
 
@@ -649,6 +651,13 @@ static void make_preemptible(struct gp_dtenant *t)
 		gp_runtime_own(t->dev->rt, g, GP_CALL_PREEMPT_MODE);
 }
 
+/* While it is away, the core does not decide about @group. */
+static int add_group(struct gp_dtenant *t, struct gp_group *group)
+{
+	return t->away.away ? gp_runtime_group_outside(t->dev->rt, t->id, t, group) :
+			      gp_runtime_group_add(t->dev->rt, t->id, t, group);
+}
+
 /* The core's groups are the device's from then on; the rest is dropped. */
 static int take_groups(struct gp_dtenant *t, struct gp_group_list *list)
 {
@@ -658,7 +667,7 @@ static int take_groups(struct gp_dtenant *t, struct gp_group_list *list)
 		struct gp_group *group = list->group[i];
 
 		err = gp_runtime_takes(t->dev->rt, group) && group->dev == t->dev->hal ?
-			      gp_runtime_group_add(t->dev->rt, t->id, t, group) :
+			      add_group(t, group) :
 			      -EEXIST;
 		if (err)
 			t->dev->hal->ops->group_put(group);
@@ -722,6 +731,8 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	t->gone = how->gone;
 	t->gone_arg = how->arg;
 	t->used_ns = dev->log ? 0 : GP_WIRE_UNKNOWN;
+	t->away.away = how->away || how->recover;
+	t->away.asked = how->away == GP_JOURNAL_AWAY_ASKED;
 	t->who.pid = how->who.pid;
 	t->who.start_ticks = how->who.start_ticks;
 	err = watch_process(t);
@@ -749,6 +760,10 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	gp_ddev_report_class(dev, t->who.pid, &t->request.cls);
 	/* One group too many is left alone; the others are not for that. */
 	(void)take_groups(t, &how->list);
+	if (how->away)
+		gp_away_joined(t, how->away);
+	else if (how->recover)
+		gp_away_back(t);
 	if (gp_dtenant_is_be(t))
 		make_preemptible(t);
 	gp_dtenant_request_wakes(dev);
@@ -790,12 +805,14 @@ void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
-	if (t->banned && !process_ended)
+	/* Without its memory none but the process itself may resume it. */
+	if (t->banned && !process_ended && !t->away.away)
 		pardon(t);
 	forget_groups(t, process_ended);
 	if (!process_ended) {
 		gp_ddev_report_class(dev, t->who.pid, &none);
-		gp_ddev_leaving(dev, t->place);
+		if (!t->away.away)
+			gp_ddev_leaving(dev, t->place);
 		t->place = -1;
 	}
 	gp_runtime_event(dev->rt, &ev);
@@ -823,6 +840,8 @@ void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
 		if (!has_group(list, g->id))
 			gp_runtime_group_gone(t->dev->rt, g);
 	(void)take_groups(t, list);
+	if (t->away.away)
+		gp_away_follow(t);
 	if (t->banned)
 		gp_dtenant_ban(t);
 	else if (gp_dtenant_is_be(t))
@@ -965,6 +984,7 @@ static uint32_t flags_of(const struct gp_dtenant *t, const struct gp_sched_tenan
 	flags |= t->reported == GP_REPORTED_IDLE ? GP_WIRE_IDLE : 0;
 	flags |= t->banned ? GP_WIRE_BANNED : 0;
 	flags |= st->piles ? GP_WIRE_PILES : 0;
+	flags |= t->away.away ? GP_WIRE_OUT : 0;
 	return flags;
 }
 
@@ -974,6 +994,11 @@ static void show_page(struct gp_dtenant *t, struct gp_wire_tenant *out)
 
 	out->hints = out->segments = out->holds = GP_WIRE_UNKNOWN;
 	out->holds_late = out->holds_expired = out->held_ns = GP_WIRE_UNKNOWN;
+	if (p) {
+		out->movable = atomic_load_explicit(&p->movable, memory_order_relaxed);
+		out->out = atomic_load_explicit(&p->out, memory_order_relaxed);
+		out->moves = atomic_load_explicit(&p->moves, memory_order_relaxed);
+	}
 	if (!p || t->request.cls.cls != GP_CLASS_LC)
 		return;
 	gp_dtenant_samples(t);

@@ -5,6 +5,7 @@
 #ifndef GP_DAEMON_TENANT_H
 #define GP_DAEMON_TENANT_H
 
+#include "daemon/device/away.h"
 #include "daemon/device/device.h"
 #include "daemon/supervise/journal.h"
 #include "daemon/config/rules.h"
@@ -63,8 +64,10 @@ struct gp_dtenant {
 	uint32_t look_shift;	 /* it had work in so many turns in a row */
 	bool page_wrong;	 /* it ran all the same */
 	uint64_t off_ns, turns, preempted, corrected;
-	uint64_t used_ns; /* GP_WIRE_UNKNOWN: nobody knows */
+	uint64_t used_ns;     /* GP_WIRE_UNKNOWN: nobody knows */
+	uint64_t turn_end_ns; /* of its last turn; 0: it had none */
 	bool banned;
+	struct gp_away away;
 	struct gp_hist hist[GP_WIRE_HISTS];
 	struct gp_account *account; /* of its container; NULL: out of memory */
 	struct gp_clients *clients; /* see clients.h; NULL: none */
@@ -77,6 +80,8 @@ struct gp_dtenant {
  * struct gp_join - how a tenant comes to be.
  * @who: the tenant's from then on
  * @list: its groups, compute ones and others; the tenant's if it succeeds
+ * @away: as the journal has it, if it joins with its memory off the device
+ * @recover: its groups may be suspended for a move that was not answered
  * @gone: called once, when it leaves; it is freed after that
  */
 struct gp_join {
@@ -86,7 +91,8 @@ struct gp_join {
 	struct gp_class_request request;
 	bool asked;
 	const char *why;
-	bool page;
+	bool page, recover;
+	enum gp_journal_away away;
 	void (*gone)(struct gp_dtenant *tenant, void *arg);
 	void *arg;
 };

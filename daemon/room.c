@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/* room.c - chooses the tenant whose memory leaves, and speaks with it. */
+#include "daemon/room.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/daemon_internal.h"
+#include "daemon/discover/proc.h"
+
+#define TENANTS 64
+#define AGAIN_NS 250000000u /* between requests to a tenant that is away: it stays there */
+
+/* ---- the choice ---------------------------------------------------------------------- */
+
+/* Its room may come without another request. */
+static bool will_come(const struct gp_room_tenant *t)
+{
+	if (t->moving)
+		return t->asked_ns < GP_ROOM_MOVE_NS;
+	return !t->away && t->movable && t->asked_ns < GP_ROOM_BEGIN_NS;
+}
+
+static bool can_be_asked(const struct gp_room_tenant *t)
+{
+	return t->movable && !t->moving && !t->away && t->asked_ns >= GP_ROOM_SKIP_NS;
+}
+
+static bool goes_before(const struct gp_room_tenant *a, const struct gp_room_tenant *b)
+{
+	return a->weight < b->weight || (a->weight == b->weight && a->off_ns > b->off_ns);
+}
+
+int gp_room_choose(const struct gp_room_tenant *t, size_t n, bool *may_come)
+{
+	int best = -1;
+
+	*may_come = false;
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].may && will_come(&t[i]))
+			*may_come = true;
+		if (t[i].may && can_be_asked(&t[i]) && (best < 0 || goes_before(&t[i], &t[best])))
+			best = (int)i;
+	}
+	if (*may_come)
+		return -1;
+	*may_come = best >= 0;
+	return best;
+}
+
+/* ---- the tenants ----------------------------------------------------------------------- */
+
+/* LC of any user that the rules gave this class, and the tenant's own user. */
+static bool may_ask(const struct gp_ddev *dev, const struct gp_conn *conn,
+		    const struct gp_dtenant *t)
+{
+	const struct gp_dtenant *u;
+
+	if (conn->uid == t->who.uid || conn->uid == 0)
+		return true;
+	for (u = dev->tenants; u; u = u->next)
+		if (u->who.pid == conn->pid && u->request.cls.cls == GP_CLASS_LC)
+			return true;
+	return false;
+}
+
+static uint64_t age_ns(uint64_t since_ns, uint64_t now_ns)
+{
+	return since_ns ? now_ns - since_ns : UINT64_MAX;
+}
+
+/* Each value of its page is copied once. */
+static struct gp_room_tenant facts_of(const struct gp_conn *conn, struct gp_dtenant *t,
+				      uint64_t now_ns)
+{
+	return (struct gp_room_tenant){
+		.may = t->conn && t->page && !t->banned && may_ask(t->dev, conn, t),
+		.away = t->away.away,
+		.moving = t->page && atomic_load_explicit(&t->page->moving, memory_order_acquire),
+		.movable = t->page ? atomic_load_explicit(&t->page->movable, memory_order_relaxed) :
+				     0,
+		.asked_ns = age_ns(t->away.room_ns, now_ns),
+		.off_ns = t->turn_since_ns ? 0 : age_ns(t->turn_end_ns, now_ns),
+		.weight = t->request.cls.value,
+	};
+}
+
+static bool tell(struct gp_dtenant *t)
+{
+	union gp_wire_msg msg;
+
+	gp_wire_init(&msg, GP_WIRE_MEMORY);
+	msg.memory.leave = 1;
+	memcpy(msg.memory.uuid, t->dev->hal->id.uuid, sizeof(msg.memory.uuid));
+	return gp_conn_send(t->conn, &msg, NULL, 0);
+}
+
+/* It comes back when nobody has asked for a second. False: it has left. */
+static bool hold_away(struct gp_dtenant *t, uint64_t now_ns)
+{
+	if (!t->away.away || age_ns(t->away.again_ns, now_ns) < AGAIN_NS)
+		return true;
+	t->away.again_ns = now_ns;
+	return tell(t);
+}
+
+static void ask(struct gp_dtenant *t, pid_t pid, uint64_t now_ns)
+{
+	struct gp_subject who = { 0 };
+
+	t->away.room_ns = t->away.again_ns = now_ns;
+	t->away.room_pid = pid;
+	memset(t->away.room_comm, 0, sizeof(t->away.room_comm));
+	if (!gp_proc_read(pid, &who))
+		memcpy(t->away.room_comm, who.comm,
+		       strnlen(who.comm, sizeof(t->away.room_comm) - 1));
+	gp_proc_clear(&who);
+	(void)tell(t);
+}
+
+/* A failed message ends a tenant, so at most one is sent for each walk of the list. */
+static bool hold_all_away(struct gp_ddev *dev, const struct gp_conn *conn, uint64_t now_ns)
+{
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->conn && t->conn != conn && may_ask(dev, conn, t) && !hold_away(t, now_ns))
+			return false;
+	return true;
+}
+
+static bool find_room(struct gp_ddev *dev, const struct gp_conn *conn)
+{
+	struct gp_room_tenant facts[TENANTS];
+	struct gp_dtenant *tenant[TENANTS];
+	const uint64_t now_ns = gp_ddev_now(dev);
+	bool may_come;
+	size_t n = 0;
+	int best;
+
+	if (!hold_all_away(dev, conn, now_ns))
+		return true;
+	for (struct gp_dtenant *t = dev->tenants; t && n < TENANTS; t = t->next) {
+		if (!gp_dtenant_is_be(t) || t->conn == conn || t->who.pid == conn->pid)
+			continue;
+		facts[n] = facts_of(conn, t, now_ns);
+		tenant[n++] = t;
+	}
+	best = gp_room_choose(facts, n, &may_come);
+	if (best >= 0)
+		ask(tenant[best], conn->pid, now_ns);
+	return may_come;
+}
+
+static bool has_taken_over(const struct gp_daemon *d)
+{
+	return d->took_over_ns && gp_loop_now_ns() - d->took_over_ns < GP_ROOM_TAKE_OVER_NS;
+}
+
+void gp_room_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_room *msg)
+{
+	struct gp_ddev *dev = gp_daemon_device(d, msg->uuid);
+	union gp_wire_msg out;
+
+	gp_wire_init(&out, GP_WIRE_ROOM);
+	memcpy(out.room.uuid, msg->uuid, sizeof(out.room.uuid));
+	out.room.bytes = msg->bytes;
+	out.head.result = dev ? 0 : -ENODEV;
+	if (dev)
+		out.room.may_come = find_room(dev, conn) || has_taken_over(d);
+	gp_conn_send(conn, &out, NULL, 0);
+}
+
+static void answer(struct gp_dtenant *t, bool away, int err)
+{
+	union gp_wire_msg out;
+
+	if (!t->conn)
+		return;
+	gp_wire_init(&out, GP_WIRE_AWAY);
+	out.head.result = err;
+	out.away.away = away;
+	gp_conn_send(t->conn, &out, NULL, 0);
+}
+
+void gp_room_away(struct gp_conn *conn, const struct gp_wire_away *msg)
+{
+	if (conn->tenant)
+		gp_away_set(conn->tenant, msg, answer);
+	else
+		gp_conn_result(conn, -EINVAL);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * room.h - memory of best-effort tenants that leaves for an allocation that does not fit. The
+ * daemon asks one tenant at a time, and the asking process tries again meanwhile.
+ */
+#ifndef GP_DAEMON_ROOM_H
+#define GP_DAEMON_ROOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+struct gp_conn;
+struct gp_daemon;
+
+#define GP_ROOM_TAKE_OVER_NS 10000000000ull /* a dead daemon's tenants come back within this */
+#define GP_ROOM_BEGIN_NS 1000000000ull	    /* a tenant begins to move within this .. */
+#define GP_ROOM_SKIP_NS 10000000000ull	    /* .. or is left out until then */
+#define GP_ROOM_MOVE_NS 60000000000ull	    /* and has moved within this */
+
+/**
+ * struct gp_room_tenant - what the choice goes by.
+ * @may: the asking process may let its memory leave
+ * @away, @moving, @movable: as its page and the daemon have it
+ * @asked_ns: age of the daemon's request; UINT64_MAX: none since it came back
+ * @off_ns: since it had a turn
+ */
+struct gp_room_tenant {
+	bool may, away, moving;
+	uint64_t movable, asked_ns, off_ns;
+	uint32_t weight;
+};
+
+/**
+ * The tenant to ask now; -1: none. Least weight first, then the longest without a turn.
+ * @may_come: one moves or has been asked, or is asked now.
+ */
+int gp_room_choose(const struct gp_room_tenant *tenant, size_t n, bool *may_come);
+
+/** Answer GP_WIRE_ROOM. */
+void gp_room_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_room *msg);
+/** Answer GP_WIRE_AWAY. */
+void gp_room_away(struct gp_conn *conn, const struct gp_wire_away *msg);
+
+#endif
