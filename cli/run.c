@@ -52,7 +52,7 @@ static const struct argp_option options[] = {
 	{ "mem", 'm', NULL, 0,
 	  "be: when a latency-critical allocation does not fit, stop CMD, keep its device memory "
 	  "on "
-	  "the host, and continue CMD when there is room; without gpreemptd",
+	  "the host, and continue CMD when there is room",
 	  0 },
 	{ 0 },
 };
@@ -87,13 +87,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* gpreemptd would resume at its turn a process whose memory is out. */
-static int set_memory(void)
-{
-	return setenv("GPREEMPT_MEMORY", "1", 1) || setenv("GPREEMPT_DAEMON", "none", 1) ||
-	       setenv("GPREEMPT_START_DAEMON", "0", 1);
-}
-
 int gp_verb_run(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -121,7 +114,8 @@ int gp_verb_run(int argc, char **argv)
 		return gp_fail("run: --auto-hold needs --class=lc; best-effort never holds");
 	if (r.memory && strncmp(r.cmd.class_text, "be", 2))
 		return gp_fail("run: --mem needs --class=be; latency-critical memory stays");
-	if ((r.memory && set_memory()) || (r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
+	if ((r.memory && setenv("GPREEMPT_MEMORY", "1", 1)) ||
+	    (r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
 	    (r.no_preload && setenv("GPREEMPT_PRELOAD", "0", 1)) ||
 	    (r.no_daemon && setenv("GPREEMPT_START_DAEMON", "0", 1)) ||
 	    (r.no_pile && setenv("GPREEMPT_PILE", "0", 1)) ||

@@ -23,6 +23,8 @@ const char *gp_why_name(uint32_t reason)
 		[GP_WHY_SLOW] = "slow",	      [GP_WHY_PILES] = "piles",
 	};
 
+	if (reason == GP_WIRE_WHY_OUT)
+		return "out";
 	return reason < sizeof(name) / sizeof(name[0]) ? name[reason] : "unknown";
 }
 
@@ -166,6 +168,12 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 			other(r, "best-effort work", process));
 		times(out, r);
 		fputc('.', out);
+		break;
+	case GP_WIRE_WHY_OUT:
+		fprintf(out, "Its memory is on the host, as %s needed room",
+			other(r, "another process", process));
+		times(out, r);
+		fputs(". It comes back when there is room.", out);
 		break;
 	default:
 		fprintf(out, "Unknown reason %u; install the gpreempt of gpreemptd's version.",

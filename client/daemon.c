@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/engine.h"
+#include "client/engine_internal.h"
 #include "client/pile.h"
 #include "client/start_daemon.h"
 #include "client/yield.h"
@@ -142,6 +142,116 @@ static void ask_done(struct gp_daemon_link *d, int result)
 	pthread_mutex_unlock(&d->lock);
 }
 
+/* ---- memory that leaves ----------------------------------------------------------- */
+
+void gp_daemon_link_note_away(struct gp_client_device *dev, enum gp_memory_stop what)
+{
+	pthread_mutex_lock(&dev->link.lock);
+	dev->link.away = what;
+	pthread_mutex_unlock(&dev->link.lock);
+}
+
+/* The daemon may be another one by the time of its answer, and the request is then sent again. */
+int gp_daemon_link_away(struct gp_client_device *dev, enum gp_memory_stop what)
+{
+	struct gp_daemon_link *d = &dev->link;
+	uint64_t mine;
+	int result;
+
+	pthread_mutex_lock(&d->lock);
+	d->away = what;
+	d->away_due = true;
+	mine = ++d->away_asked;
+	gp_thread_wake();
+	while (d->away_done < mine)
+		pthread_cond_wait(&d->answered, &d->lock);
+	result = d->away_result;
+	pthread_mutex_unlock(&d->lock);
+	return result;
+}
+
+/* d->lock held. */
+static void away_end(struct gp_daemon_link *d, uint64_t number, int result)
+{
+	d->away_flies = false;
+	if (number <= d->away_done)
+		return;
+	d->away_done = number;
+	d->away_result = result;
+	pthread_cond_broadcast(&d->answered);
+}
+
+/* There is no daemon: this process suspends its groups itself. */
+static void away_alone(struct gp_daemon_link *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->away_due = false;
+	away_end(d, d->away_asked, -ENOTCONN);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void set_stopped(struct gp_client_device *dev, bool stopped)
+{
+	pthread_mutex_lock(&dev->lock);
+	gp_runtime_lock(dev->rt);
+	dev->stopped = stopped;
+	gp_runtime_unlock(dev->rt);
+	gp_client_device_unlock(dev);
+}
+
+static bool away_answered(struct gp_client_device *dev, const struct gp_wire_away *msg)
+{
+	struct gp_daemon_link *d = &dev->link;
+	bool due;
+
+	pthread_mutex_lock(&d->lock);
+	due = d->away_flies;
+	pthread_mutex_unlock(&d->lock);
+	if (!due)
+		return false;
+	/* Before anybody hears of it: should the daemon end, this process keeps to it. */
+	if (!msg->head.result)
+		set_stopped(dev, msg->away);
+	pthread_mutex_lock(&d->lock);
+	away_end(d, d->away_sent, msg->head.result);
+	pthread_mutex_unlock(&d->lock);
+	return true;
+}
+
+static void fill_keep(struct gp_client_device *dev, struct gp_wire_away *msg)
+{
+	gp_runtime_lock(dev->rt);
+	for (uint32_t i = 0; i < dev->keeps; i++)
+		msg->keep[msg->count++] = dev->keep[i]->id;
+	gp_runtime_unlock(dev->rt);
+}
+
+/* False: nothing is to be sent, or it has to wait. */
+static bool away_take(struct gp_daemon_link *d, enum gp_memory_stop *what)
+{
+	bool due;
+
+	pthread_mutex_lock(&d->lock);
+	due = d->away_due && !d->away_flies;
+	*what = d->away;
+	if (due) {
+		d->away_due = false;
+		d->away_flies = true;
+		d->away_sent = d->away_asked;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return due;
+}
+
+/* To @again: it is not answered, and has to be sent to the next daemon. */
+static void away_lost(struct gp_daemon_link *d, bool again)
+{
+	pthread_mutex_lock(&d->lock);
+	d->away_due |= again || d->away_done < d->away_asked;
+	d->away_flies = false;
+	pthread_mutex_unlock(&d->lock);
+}
+
 /*
  * @wanted: requested by this process; else given from outside.
  */
@@ -213,6 +323,7 @@ static void disconnect(struct gp_client_device *dev)
 	pthread_mutex_lock(&d->lock);
 	d->sent = d->done;
 	pthread_mutex_unlock(&d->lock);
+	away_lost(d, false);
 }
 
 /* The connection is over, but its effects on groups may remain. */
@@ -272,14 +383,18 @@ static int say_hello(struct gp_client_device *dev)
 {
 	struct gp_class_request asked;
 	union gp_wire_msg msg;
+	bool stopped;
 
 	pthread_mutex_lock(&dev->lock);
 	asked = dev->asked;
+	stopped = dev->stopped;
 	gp_client_device_unlock(dev);
 	gp_wire_init(&msg, GP_WIRE_HELLO);
 	memcpy(msg.hello.uuid, dev->hal->id.uuid, sizeof(msg.hello.uuid));
 	if (asked.cls.cls != GP_CLASS_NONE)
 		msg.hello.flags = GP_WIRE_ASKS;
+	if (stopped)
+		msg.hello.flags |= GP_WIRE_HELLO_AWAY;
 	gp_class_request_to_wire(&asked, &msg.hello.request);
 	return send_files(dev, &msg, msg.hello.key);
 }
@@ -342,6 +457,7 @@ static void welcome(struct gp_client_device *dev, union gp_wire_msg *msg, int fi
 	}
 	d->state = GP_DAEMON_LINK_WELCOME;
 	d->missed_ns = 0;
+	away_lost(d, dev->stopped);
 	d->refused = d->said = false;
 	if (msg->head.result < 0) {
 		gp_class_request_format(&request, text, sizeof(text));
@@ -410,6 +526,16 @@ static void class_given(struct gp_client_device *dev, union gp_wire_msg *msg)
 	(void)apply(dev, &request, false);
 }
 
+static void memory_wanted(struct gp_client_device *dev, const struct gp_wire_memory *msg)
+{
+	const struct gp_engine_hooks *hooks = gp_engine_hooks();
+	struct gp_memory_stat stat;
+
+	if (msg->leave && hooks->memory && gp_client_device_is_be(dev))
+		hooks->memory(dev->hal->id.uuid, true, &stat);
+	gp_memory_changed(dev->hal->id.uuid);
+}
+
 /* True: @file have an owner now. */
 static bool take_message(struct gp_client_device *dev, union gp_wire_msg *msg, int *file, size_t n)
 {
@@ -426,6 +552,11 @@ static bool take_message(struct gp_client_device *dev, union gp_wire_msg *msg, i
 		ask_answered(dev, msg);
 	else if (state == GP_DAEMON_LINK_WELCOME && type == GP_WIRE_CLASS)
 		class_given(dev, msg);
+	else if (state == GP_DAEMON_LINK_WELCOME && type == GP_WIRE_MEMORY)
+		memory_wanted(dev, &msg->memory);
+	else if (state == GP_DAEMON_LINK_WELCOME && type == GP_WIRE_AWAY &&
+		 away_answered(dev, &msg->away))
+		return false;
 	else
 		distrust(dev, "unexpected");
 	return false;
@@ -607,6 +738,26 @@ static bool say_ask(struct gp_client_device *dev)
 	return true;
 }
 
+static void say_away(struct gp_client_device *dev)
+{
+	struct gp_daemon_link *d = &dev->link;
+	enum gp_memory_stop what;
+	union gp_wire_msg msg;
+	int err;
+
+	if (!away_take(d, &what))
+		return;
+	gp_wire_init(&msg, GP_WIRE_AWAY);
+	msg.away.away = what != GP_MEMORY_RUN;
+	if (what == GP_MEMORY_MOVE)
+		fill_keep(dev, &msg.away);
+	err = gp_wire_send(d->fd, &msg, NULL, 0);
+	if (err)
+		away_lost(d, true);
+	if (err && err != -EAGAIN)
+		gone(dev);
+}
+
 /* Without a daemon, requested classes are in force. */
 static void grant_all(struct gp_client_device *dev)
 {
@@ -627,6 +778,8 @@ static void say_all(struct gp_client_device *dev, uint64_t now_ns)
 		say_files(dev);
 	while (d->state == GP_DAEMON_LINK_WELCOME && say_ask(dev))
 		;
+	if (d->state == GP_DAEMON_LINK_WELCOME)
+		say_away(dev);
 }
 
 /* Linked programs without an open handle need none. */
@@ -700,6 +853,8 @@ void gp_daemon_link_serve(struct gp_client_device *dev, short revents)
 		leave(dev);
 	if (d->state == GP_DAEMON_LINK_NONE || d->state == GP_DAEMON_LINK_LATE)
 		grant_all(dev);
+	if (d->state == GP_DAEMON_LINK_NONE || d->state == GP_DAEMON_LINK_LATE)
+		away_alone(d);
 	if (d->resume_ns && gp_wall_ns() >= d->resume_ns)
 		put_back(dev);
 	if (d->again_ns && gp_wall_ns() >= d->again_ns)
@@ -735,7 +890,8 @@ static bool unsent(struct gp_daemon_link *d)
 	bool is;
 
 	pthread_mutex_lock(&d->lock);
-	is = d->state == GP_DAEMON_LINK_WELCOME && d->sent < d->asked;
+	is = d->state == GP_DAEMON_LINK_WELCOME &&
+	     (d->sent < d->asked || (d->away_due && !d->away_flies));
 	pthread_mutex_unlock(&d->lock);
 	return is;
 }

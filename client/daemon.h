@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/memory.h"
 #include "runtime/class.h"
 
 struct gp_client_device;
@@ -64,6 +65,13 @@ struct gp_daemon_link {
 	struct gp_class_request ask[GP_DAEMON_LINK_ASKS];
 	int result[GP_DAEMON_LINK_ASKS];
 	uint64_t asked, sent, done; /* counters; their places are modulo ASKS */
+
+	/* Memory that leaves; likewise. Numbers: of the last request asked, sent, answered. */
+	enum gp_memory_stop away;
+	uint64_t away_asked, away_sent, away_done;
+	int away_result;
+	bool away_due;	 /* it is to be sent, perhaps again */
+	bool away_flies; /* it is not answered */
 };
 
 void gp_daemon_link_init(struct gp_daemon_link *d);
@@ -87,6 +95,14 @@ uint64_t gp_daemon_link_ask(struct gp_client_device *dev, const struct gp_class_
 bool gp_daemon_link_answered(struct gp_client_device *dev, uint64_t ask, int *result);
 /** Wait for it, a second at most. -ETIMEDOUT; @ask 0: -EBUSY. Not for the thread. */
 int gp_daemon_link_wait(struct gp_client_device *dev, uint64_t ask);
+
+/**
+ * gp_daemon_link_away() - report to the daemon what memory does, and wait until all groups follow.
+ * Not for the thread. -ENOTCONN: there is none any more; its errno.
+ */
+int gp_daemon_link_away(struct gp_client_device *dev, enum gp_memory_stop what);
+/** Without a daemon: the state that the next one gets to know. */
+void gp_daemon_link_note_away(struct gp_client_device *dev, enum gp_memory_stop what);
 
 /* In the thread's loop. */
 int gp_daemon_link_fd(const struct gp_client_device *dev);

@@ -215,8 +215,8 @@ static int group_enter(struct gp_client_device *dev, struct gp_group *group)
 		if (group->kind == GP_GROUP_COMPUTE)
 			atomic_fetch_add(&dev->groups, 1);
 	}
-	/* A group that appears while the others are suspended. */
-	if (!err && (dev->yielded || dev->stopped))
+	/* A group that appears while the others are suspended. Else a daemon suspends it. */
+	if (!err && (dev->yielded || (dev->stopped && !gp_daemon_link_manages(dev))))
 		(void)dev->ops.suspend(&group, 1);
 	gp_runtime_unlock(dev->rt);
 	return err;
@@ -241,6 +241,32 @@ int gp_client_device_group_add(struct gp_client_device *dev, struct gp_group *gr
 	return 0;
 }
 
+int gp_client_device_keep(struct gp_client_device *dev, struct gp_group *group)
+{
+	int err = 0;
+
+	if (!gp_runtime_takes(dev->rt, group))
+		return 1;
+	gp_runtime_lock(dev->rt);
+	if (dev->keeps == GP_WIRE_KEEP_MAX)
+		err = -ENOSPC;
+	else
+		dev->keep[dev->keeps++] = group;
+	gp_runtime_unlock(dev->rt);
+	gp_daemon_link_regrouped(dev);
+	return err;
+}
+
+/* gp_runtime_lock() held. */
+static void keep_gone(struct gp_client_device *dev, const struct gp_group *group)
+{
+	for (uint32_t i = 0; i < dev->keeps; i++)
+		if (dev->keep[i] == group) {
+			dev->keep[i] = dev->keep[--dev->keeps];
+			return;
+		}
+}
+
 size_t gp_client_device_group_count(struct gp_client_device *dev)
 {
 	return atomic_load(&dev->groups);
@@ -252,6 +278,7 @@ void gp_client_device_group_gone(struct gp_client_device *dev, struct gp_group *
 	bool known;
 
 	gp_runtime_lock(dev->rt);
+	keep_gone(dev, group);
 	known = gp_runtime_group_leave(dev->rt, group);
 	if (known && group->kind == GP_GROUP_COMPUTE)
 		atomic_fetch_sub(&dev->groups, 1);
@@ -314,6 +341,23 @@ void gp_client_device_give(struct gp_client_device *dev)
 	gp_runtime_managed(dev->rt, true);
 }
 
+/* The daemon may have given them its slice, and its turns. gp_runtime_lock() held. */
+static int keep_on(struct gp_client_device *dev)
+{
+	int err, result = 0;
+
+	for (uint32_t i = 0; i < dev->keeps; i++) {
+		struct gp_group *g = dev->keep[i];
+
+		(void)dev->ops.set_slice(g, g->kind == GP_GROUP_COPY ?
+						    dev->caps.default_copy_slice_us :
+						    dev->caps.default_slice_us);
+		err = dev->ops.resume(&g, 1);
+		result = err && err != -ESRCH ? err : result;
+	}
+	return result;
+}
+
 /* Groups suspended by agreement remain so until that ends. */
 static int groups_on(struct gp_client_device *dev)
 {
@@ -322,6 +366,8 @@ static int groups_on(struct gp_client_device *dev)
 	int err, result = 0;
 
 	gp_runtime_lock(dev->rt);
+	if (off)
+		result = keep_on(dev);
 	while (off && !dev->yielded && !dev->stopped && (g = gp_runtime_next(dev->rt, dev, g))) {
 		err = dev->ops.resume(&g->hal, 1);
 		result = err && err != -ESRCH ? err : result;

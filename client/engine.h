@@ -35,6 +35,7 @@
 #include "sched/anticipate.h"
 #include "sched/request_kind.h"
 #include "sched/sched.h"
+#include "wire/wire.h"
 
 #define GP_BASE_TENANT 1u
 #define GP_CLIENT_DEVICE_CONTEXTS 32
@@ -121,10 +122,12 @@ struct gp_client_device {
 	uint32_t sync_seen;
 
 	/* Written under gp_runtime_lock(). */
-	atomic_uint groups; /* number of groups; read without a lock */
-	bool yielded;	    /* groups are suspended for others (yield.h) */
-	bool stopped;	    /* and while memory is off the device (memory.h) */
-	int64_t yield_ns;   /* time left for other users' requests, at yield_at_ns */
+	atomic_uint groups;			 /* number of groups; read without a lock */
+	bool yielded;				 /* groups are suspended for others (yield.h) */
+	bool stopped;				 /* and while memory is off the device (memory.h) */
+	struct gp_group *keep[GP_WIRE_KEEP_MAX]; /* of memory's mover: they go on then */
+	uint32_t keeps;
+	int64_t yield_ns; /* time left for other users' requests, at yield_at_ns */
 	uint64_t yield_at_ns;
 
 	pthread_mutex_t queue_lock;
@@ -259,6 +262,8 @@ struct gp_ectx *gp_engine_find(void *context, struct gp_client_device **dev);
 void gp_engine_ask_context(void *context);
 
 int gp_client_device_group_add(struct gp_client_device *dev, struct gp_group *group);
+/** A group of memory's mover: it does none of the program's work. 0; 1: no matter; -ENOSPC. */
+int gp_client_device_keep(struct gp_client_device *dev, struct gp_group *group);
 /** @group is being freed: forget it on every device. */
 void gp_engine_group_gone(struct gp_group *group);
 /** Scan for this process's groups if they are not tracked. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/engine.h"
@@ -10,6 +11,8 @@
 
 #define TENANTS 64
 #define ANSWER_MS 1000
+#define AGAIN_NS 20000000
+#define DAEMON_NAP_NS 8000000 /* between requests to a daemon, which serves others too */
 
 static bool ask_one(pid_t pid, const uint8_t uuid[16])
 {
@@ -23,15 +26,34 @@ static bool ask_one(pid_t pid, const uint8_t uuid[16])
 	memcpy(msg.memory.uuid, uuid, sizeof(msg.memory.uuid));
 	err = gp_wire_call(fd, &msg, ANSWER_MS);
 	close(fd);
-	return !err && (msg.memory.moving || msg.memory.movable);
+	return err == -EAGAIN || (!err && (msg.memory.moving || msg.memory.movable));
+}
+
+static bool ask_daemon(const uint8_t uuid[16])
+{
+	union gp_wire_msg msg;
+	int fd = gp_wire_daemon_connect(), err;
+
+	if (fd < 0)
+		return false;
+	gp_wire_init(&msg, GP_WIRE_ROOM);
+	memcpy(msg.room.uuid, uuid, sizeof(msg.room.uuid));
+	err = gp_wire_call(fd, &msg, ANSWER_MS);
+	close(fd);
+	return !err && msg.room.may_come;
 }
 
 bool gp_memory_ask(const uint8_t uuid[16])
 {
 	pid_t pid[TENANTS];
-	ssize_t n = gp_wire_tenants(pid, TENANTS);
-	bool any = false;
+	bool any = ask_daemon(uuid);
+	ssize_t n;
 
+	if (any) {
+		nanosleep(&(struct timespec){ .tv_nsec = DAEMON_NAP_NS }, NULL);
+		return true;
+	}
+	n = gp_wire_tenants(pid, TENANTS);
 	for (ssize_t i = 0; i < n; i++)
 		if (pid[i] != getpid())
 			any |= ask_one(pid[i], uuid);
@@ -49,35 +71,77 @@ static struct gp_client_device *device_of(const uint8_t uuid[16])
 	return NULL;
 }
 
-/* The daemon would resume the groups at their turn. */
+/* gpreemptd suspends and resumes the groups. */
 static bool has_turns(const struct gp_client_device *dev)
 {
 	return gp_runtime_is_managed(dev->rt) && dev->caps.caps & GP_CAP_SUSPEND;
 }
 
-int gp_memory_stop(const uint8_t uuid[16], bool stop)
+/* dev->lock held. Without a daemon the mover's groups never stop. */
+static int stop_all(struct gp_client_device *dev, bool stop)
 {
 	struct gp_group *group[GP_SCHED_MAX_GROUPS];
-	struct gp_client_device *dev = device_of(uuid);
 	struct gp_runtime_group *g = NULL;
 	size_t n = 0;
 	int err = 0;
 
-	if (!dev)
-		return -ENODEV;
-	pthread_mutex_lock(&dev->lock);
-	if (stop && has_turns(dev))
-		err = -EBUSY;
 	gp_runtime_lock(dev->rt);
-	while (!err && (g = gp_runtime_next(dev->rt, dev, g)))
+	while ((g = gp_runtime_next(dev->rt, dev, g)))
 		group[n++] = g->hal;
-	if (!err && !dev->yielded)
+	if (!dev->yielded)
 		err = stop ? dev->ops.suspend(group, n) : dev->ops.resume(group, n);
 	if (!err)
 		dev->stopped = stop;
 	gp_runtime_unlock(dev->rt);
+	return err;
+}
+
+/* -EINPROGRESS: it is the daemon's to do. */
+static int stop_here(struct gp_client_device *dev, enum gp_memory_stop what)
+{
+	int err = -EINPROGRESS;
+
+	pthread_mutex_lock(&dev->lock);
+	if (!has_turns(dev)) {
+		err = dev->stopped && what != GP_MEMORY_RUN ? 0 :
+							      stop_all(dev, what != GP_MEMORY_RUN);
+		if (!err)
+			gp_daemon_link_note_away(dev, what);
+	}
 	gp_client_device_unlock(dev);
 	return err;
+}
+
+int gp_memory_stop(const uint8_t uuid[16], enum gp_memory_stop what)
+{
+	struct gp_client_device *dev = device_of(uuid);
+	int err;
+
+	if (!dev)
+		return -ENODEV;
+	for (;;) {
+		err = stop_here(dev, what);
+		if (err != -EINPROGRESS)
+			return err;
+		err = gp_daemon_link_away(dev, what);
+		/* Memory is whole again, and the groups may run: there is no way back from that. */
+		if (err && err != -ENOTCONN && what != GP_MEMORY_RUN)
+			return err;
+		if (!err)
+			return 0;
+		nanosleep(&(struct timespec){ .tv_nsec = AGAIN_NS }, NULL);
+	}
+}
+
+void gp_memory_changed(const uint8_t uuid[16])
+{
+	struct gp_client_device *dev = device_of(uuid);
+
+	if (!dev)
+		return;
+	pthread_mutex_lock(&dev->lock);
+	gp_status_page_memory(dev);
+	gp_client_device_unlock(dev);
 }
 
 int gp_memory_serve(const struct gp_wire_memory *msg, union gp_wire_msg *reply)
@@ -90,6 +154,9 @@ int gp_memory_serve(const struct gp_wire_memory *msg, union gp_wire_msg *reply)
 		return -EINVAL;
 	if (!dev)
 		return -ENODEV;
+	/* Then it is gpreemptd that asks; without one, soon this process decides itself. */
+	if (msg->leave && gp_daemon_link_manages(dev) && dev->caps.caps & GP_CAP_SUSPEND)
+		return gp_daemon_link_welcome(&dev->link) ? -EBUSY : -EAGAIN;
 	gp_wire_init(reply, GP_WIRE_MEMORY);
 	memcpy(reply->memory.uuid, msg->uuid, sizeof(reply->memory.uuid));
 	/* Its class may have changed. */

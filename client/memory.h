@@ -20,21 +20,29 @@ struct gp_memory_stat {
 	bool moving;
 };
 
+enum gp_memory_stop {
+	GP_MEMORY_RUN,
+	GP_MEMORY_MOVE, /* all groups stop but the mover's */
+	GP_MEMORY_OUT,	/* these have nothing to do either */
+};
+
 /* Exported to the preload: see the PRIVATE node of libgpreempt.map. */
 #pragma GCC visibility push(default)
 
 /**
- * Ask all tenants of this user on the device @uuid to let their memory leave. Returns whether any
- * may still give room: it moves, or has memory that can leave. Waits a second at most for each
- * answer.
+ * An allocation on the device @uuid does not fit: ask gpreemptd for room, and all tenants of this
+ * user without one. Returns whether any may still give room: it moves, or has memory that can
+ * leave. Waits a second at most for each answer.
  */
 bool gp_memory_ask(const uint8_t uuid[16]);
 /**
  * Suspend this process's groups on the device @uuid, those that appear later too, or resume them.
- * 0; -ENODEV: it has none there; -EBUSY: gpreemptd decides its turns, and would resume them;
- * another errno of the backend, and the groups are as before.
+ * Where gpreemptd decides turns, it does that, and this waits for it. 0; -ENODEV: it has none
+ * there; -EPERM: gpreemptd asked for no memory; another errno, and the groups are as before.
  */
-int gp_memory_stop(const uint8_t uuid[16], bool stop);
+int gp_memory_stop(const uint8_t uuid[16], enum gp_memory_stop what);
+/** gp_engine_hooks.memory has other figures of the device @uuid now. */
+void gp_memory_changed(const uint8_t uuid[16]);
 
 #pragma GCC visibility pop
 

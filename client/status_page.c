@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/engine.h"
+#include "client/engine_internal.h"
 #include "client/pile.h"
 #include "client/predict.h"
 #include "wire/page.h"
@@ -50,6 +50,7 @@ int gp_status_page_take(struct gp_client_device *dev, int page_fd, int wake_fd)
 	dev->status_page.page = page;
 	dev->status_page.wake_fd = wake_fd;
 	gp_status_page_update(dev);
+	gp_status_page_memory(dev);
 	return 0;
 }
 
@@ -256,6 +257,21 @@ void gp_status_page_update(struct gp_client_device *dev)
 		wake(p, GP_PAGE_WAKE_NEXT);
 	if (provides & GP_PAGE_PROVIDES_WORK)
 		atomic_store_explicit(&page->provides, provides, memory_order_release);
+}
+
+void gp_status_page_memory(struct gp_client_device *dev)
+{
+	const struct gp_engine_hooks *hooks = gp_engine_hooks();
+	struct gp_page *page = dev->status_page.page;
+	struct gp_memory_stat stat = { 0 };
+
+	if (!page || !hooks->memory)
+		return;
+	hooks->memory(dev->hal->id.uuid, false, &stat);
+	put(&page->movable, stat.movable);
+	put(&page->out, stat.out);
+	put(&page->moves, stat.moves);
+	atomic_store_explicit(&page->moving, stat.moving, memory_order_release);
 }
 
 static struct gp_ectx *context_of(struct gp_client_device *dev, uint32_t tenant)

@@ -50,6 +50,8 @@ void gp_status_page_hold(struct gp_client_device *dev, uint64_t from_ns, uint64_
 			 uint64_t switch_ns);
 /** @c is about to leave the core. */
 void gp_status_page_leave(struct gp_client_device *dev, const struct gp_ectx *c);
+/** Its memory has other figures. */
+void gp_status_page_memory(struct gp_client_device *dev);
 /** Update everything. */
 void gp_status_page_update(struct gp_client_device *dev);
 

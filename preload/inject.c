@@ -47,12 +47,13 @@ static void group_ready(void *arg, struct gp_group *group)
 	struct gp_client_device *dev;
 	int err;
 
-	if (gp_engine_state() || gp_memory_is_mover() ||
+	if (gp_engine_state() ||
 	    !gp_engine_names(secure_getenv("GPREEMPT_DEVICE"), &group->dev->id))
 		return;
 	err = gp_engine_device(group->dev->ops, &group->dev->id, &dev);
 	if (!err)
-		err = gp_client_device_group_add(dev, group);
+		err = gp_memory_is_mover() ? gp_client_device_keep(dev, group) :
+					     gp_client_device_group_add(dev, group);
 	if (err < 0 && err != -EEXIST)
 		gp_log_once(&said, GP_LOG_WARN,
 			    "cannot manage %s: %s; its timeslices stay the driver's",

@@ -279,6 +279,8 @@ static int alloc_piece(uint64_t *at, uint64_t bytes, bool *ours)
 		*at = p->at;
 	}
 	pthread_mutex_unlock(&gp_memory.lock);
+	if (!err)
+		gp_memory_changed(gp_memory.uuid);
 	if (err)
 		free(p);
 	return err;
@@ -337,6 +339,7 @@ int gp_memory_free(int (*driver)(uint64_t at), uint64_t at)
 	*link = p->next;
 	unmake(p);
 	pthread_mutex_unlock(&gp_memory.lock);
+	gp_memory_changed(gp_memory.uuid);
 	return err;
 }
 

@@ -116,10 +116,10 @@ static void move_out(void)
 	int err;
 
 	shut();
-	err = gp_memory_stop(gp_memory.uuid, true);
+	err = gp_memory_stop(gp_memory.uuid, GP_MEMORY_MOVE);
 	if (!err && !copy_all_out()) {
 		err = -EIO;
-		(void)gp_memory_stop(gp_memory.uuid, false);
+		(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_RUN);
 	}
 	if (err) {
 		gp_log_once(&said, GP_LOG_WARN, "memory stays on the device: %s", strerror(-err));
@@ -136,6 +136,7 @@ static void move_out(void)
 		gp_memory.out += p->bytes;
 	}
 	gp_memory.moves++;
+	(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_OUT);
 }
 
 /* ---- in --------------------------------------------------------------------------- */
@@ -188,12 +189,17 @@ static void drop_all(void)
 static void move_in(void)
 {
 	static atomic_int said, refused;
-	int err = fill_all();
+	int err;
 
+	/* The mover may copy again. */
+	if (gp_memory_stop(gp_memory.uuid, GP_MEMORY_MOVE))
+		return;
+	err = fill_all();
 	if (!err)
 		err = copy_all_in();
 	if (err) {
 		drop_all();
+		(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_OUT);
 		if (err != CU_OUT_OF_MEMORY)
 			gp_log_once(
 				&said, GP_LOG_WARN,
@@ -202,7 +208,7 @@ static void move_in(void)
 				err);
 		return;
 	}
-	err = gp_memory_stop(gp_memory.uuid, false);
+	err = gp_memory_stop(gp_memory.uuid, GP_MEMORY_RUN);
 	if (err) {
 		gp_log_once(&refused, GP_LOG_WARN, "cannot resume: %s; trying again",
 			    strerror(-err));
@@ -241,6 +247,7 @@ static void serve(void)
 		move_in();
 	atomic_store(&mover.moving, false);
 	pthread_mutex_unlock(&gp_memory.lock);
+	gp_memory_changed(gp_memory.uuid);
 }
 
 static void *run(void *arg)

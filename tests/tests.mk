@@ -5,7 +5,7 @@ e2e       = $(addprefix tests/e2e/test_,$(addsuffix .py,$(1)))
 UNITS    := $(TEST_PROGS)
 SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
 # check-kills has more kills, and check-long the longest files.
-E2E_LONG := $(call e2e,bench_peers failing_calls flood hostile on_demand pile_soft devices_soft pools_keep slurm)
+E2E_LONG := $(call e2e,bench_peers failing_calls flood hostile memory_daemon on_demand pile_soft devices_soft pools_keep slurm)
 E2E      := $(filter-out $(call e2e,kill_soft) $(E2E_LONG),$(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py)))
 # Tests of the checks themselves: they run no program of ours.
 CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
@@ -201,6 +201,10 @@ SEEDS := $(if $(WHOLE),5,2)
 check-kills: need-check all $(DAEMON_FAKE)
 	$(Q)GP_KILLS=$(KILLS) $(RUN) --jobs $(SEEDS) --seeds $(SEEDS) --match at_random_moments \
 		--timeout 900 tests/e2e/test_kill_soft.py tests/e2e/test_daemon_keep.py
+# Each process around memory that moves is killed.
+.PHONY: check-memory
+check-memory: need-check all
+	$(Q)GP_WHOLE=1 $(RUN) --timeout 1800 tests/e2e/test_memory_daemon.py
 # Slurm's plugin where its header is.
 check-long: $(and $(wildcard /usr/include/slurm/spank.h),$(SPANK))
 check-long: need-check all $(THREADS) $(TOOL) $(DAEMON_FAKE) $(FAIL_CALLS)
@@ -420,4 +424,4 @@ check-hostile: need-check all $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)GP_SECONDS=60 GP_STOPS=20 GP_FAIL_STEP=1 $(FIRST) $(RUN) --jobs 1 --timeout 7200 \
 		$(call e2e,failing_calls flood yield_soft daemon_keep daemon_soft)
 nightly: need-check
-	+$(Q)$(call steps,kfd-slow bench-rig bare-check check-packages mutations model check-hostile check-kills check-soft check-calls check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)
+	+$(Q)$(call steps,kfd-slow bench-rig bare-check check-packages mutations model check-hostile check-kills check-memory check-soft check-calls check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)

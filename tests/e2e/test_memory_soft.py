@@ -5,58 +5,16 @@ does not fit, in the middle of kernels, and comes back."""
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import CLI, PATIENCE_S, Rig, TOP  # noqa: E402
-
-APP = os.path.join(TOP, "tests/e2e/memory_app.py")
-MEMORY_MIB, BE_MIB, LC_MIB = 128, 96, 64
-ROUNDS = 4
-NO_MEMORY, NOT_INITIALIZED = 2, 3
+from memory_rig import BE_MIB, LC_MIB, MEMORY_MIB, NO_MEMORY, NOT_INITIALIZED, ROUNDS, MemoryRig  # noqa: E402
+from rig import PATIENCE_S  # noqa: E402
 
 
-class Memory(Rig):
-    def setUp(self):
-        super().setUp()
-        self.faults = os.path.join(self.dir, "faults")
-        self.env.update(GPREEMPT_SOFTGPU_MEMORY=str(MEMORY_MIB), GPREEMPT_SOFTGPU_LINK="50000",
-                        GPREEMPT_SOFTGPU_FAULTS=self.faults)
-
-    def app(self, cls, mib, *how, role=None):
-        with open(os.path.join(self.dir, cls), "w") as err:
-            proc = subprocess.Popen(
-                [CLI, "run", f"--class={cls}", "--device=soft0", *how, "--", sys.executable, APP,
-                 role or cls, str(mib)], env={**self.env, "GP_BUILD": os.environ.get(
-                     "GP_BUILD", os.path.join(TOP, "build"))}, text=True, stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=err)
-        self.programs.append(proc)
-        self.assertEqual(proc.stdout.readline(), "ready\n", self.said(cls))
-        return proc
-
-    def said(self, role):
-        with open(os.path.join(self.dir, role)) as f:
-            return f.read()
-
-    def take(self, lc, line="take"):
-        lc.stdin.write(line + "\n")
-        lc.stdin.flush()
-        return lc.stdout.readline()
-
-    def give(self, lc):
-        self.assertEqual(self.take(lc, "give"), "gave\n")
-
-    def right(self, be):
-        be.stdin.write("end\n")
-        be.stdin.flush()
-        words = be.stdout.readline().split()
-        self.assertEqual(words[:2], ["wrong", "0"], (words, self.said("be")))
-        self.assertEqual(be.wait(), 0, self.said("be"))
-        return int(words[2])
-
+class Memory(MemoryRig):
     def test_without_mem_nothing_moves(self):
         be, lc = self.app("be", BE_MIB), self.app("lc", LC_MIB)
         self.assertEqual(self.take(lc), f"got {NO_MEMORY}\n")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs whose memory leaves the software GPU (memory_app.py), for test_memory_*.py."""
+import os
+import subprocess
+import sys
+
+from rig import CLI, Rig, TOP
+
+APP = os.path.join(TOP, "tests/e2e/memory_app.py")
+MEMORY_MIB, BE_MIB, LC_MIB = 128, 96, 64
+ROUNDS = 4
+NO_MEMORY, NOT_INITIALIZED = 2, 3
+
+
+class MemoryRig(Rig):
+    def setUp(self):
+        super().setUp()
+        self.faults = os.path.join(self.dir, "faults")
+        self.env.update(GPREEMPT_SOFTGPU_MEMORY=str(MEMORY_MIB), GPREEMPT_SOFTGPU_LINK="50000",
+                        GPREEMPT_SOFTGPU_FAULTS=self.faults)
+
+    def app(self, cls, mib, *how, role=None, weight=None):
+        name = f"{cls}:{weight}" if weight else cls
+        with open(os.path.join(self.dir, cls), "a") as err:
+            proc = subprocess.Popen(
+                [CLI, "run", f"--class={name}", "--device=soft0", *how, "--", sys.executable, APP,
+                 role or cls, str(mib)], env={**self.env, "GP_BUILD": os.environ.get(
+                     "GP_BUILD", os.path.join(TOP, "build"))}, text=True, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=err)
+        self.programs.append(proc)
+        self.assertEqual(proc.stdout.readline(), "ready\n", self.said(cls))
+        return proc
+
+    def said(self, role):
+        with open(os.path.join(self.dir, role)) as f:
+            return f.read()
+
+    def take(self, lc, line="take"):
+        lc.stdin.write(line + "\n")
+        lc.stdin.flush()
+        return lc.stdout.readline()
+
+    def give(self, lc):
+        self.assertEqual(self.take(lc, "give"), "gave\n")
+
+    def right(self, be):
+        be.stdin.write("end\n")
+        be.stdin.flush()
+        words = be.stdout.readline().split()
+        self.assertEqual(words[:2], ["wrong", "0"], (words, self.said("be")))
+        self.assertEqual(be.wait(), 0, self.said("be"))
+        return int(words[2])
