@@ -16,8 +16,8 @@
 
 struct gp_dtenant;
 
-#define GP_AWAY_ASKED_NS 10000000000ull	  /* an answer to the daemon's request comes within this */
-#define GP_AWAY_BESIDE_NS 120000000000ull /* a mover's time beside all turns, out and back */
+#define GP_AWAY_ASKED_NS 10000000000ull	 /* an answer to the daemon's request comes within this */
+#define GP_AWAY_BESIDE_NS 60000000000ull /* a mover's time beside all turns, out and back */
 
 /**
  * struct gp_away - a tenant's part

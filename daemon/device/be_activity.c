@@ -111,7 +111,9 @@ static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 
 void gp_dtenant_observe_be(struct gp_dtenant *t, uint64_t now_ns)
 {
+	/* Its mover's copies are reported nowhere, so there is nothing to look for. */
 	if (gp_away_takes_turns(t)) {
+		t->on_since_ns = t->idle_since_ns = 0;
 		gp_dtenant_report(t, GP_REPORTED_BUSY, now_ns);
 		return;
 	}

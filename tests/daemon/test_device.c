@@ -204,6 +204,14 @@ static void gone(struct gp_dtenant *tenant, void *arg)
 	p->tenant = NULL;
 }
 
+static void join(struct device *d, struct process *p, struct gp_join *how)
+{
+	assert_int_equal(gp_proc_read(p->pid, &how->who), 0);
+	assert_int_equal(d->dev->hal->ops->groups(d->dev->hal, p->pid, &how->list), 0);
+	assert_int_equal(gp_dtenant_join(d->dev, how, &p->tenant), 0);
+	settle();
+}
+
 static struct process *tenant(struct device *d, struct gp_class_value cls, bool works, bool page)
 {
 	struct process *p = &d->process[d->count++];
@@ -219,10 +227,7 @@ static struct process *tenant(struct device *d, struct gp_class_value cls, bool 
 	p->context = gp_sim_context_create(d->sim, p->pid, 1);
 	assert_non_null(p->context);
 	submit(p);
-	assert_int_equal(gp_proc_read(p->pid, &how.who), 0);
-	assert_int_equal(d->dev->hal->ops->groups(d->dev->hal, p->pid, &how.list), 0);
-	assert_int_equal(gp_dtenant_join(d->dev, &how, &p->tenant), 0);
-	settle();
+	join(d, p, &how);
 	return p;
 }
 
@@ -1209,6 +1214,172 @@ static void test_who_defies_is_suspended(void **state)
 	assert_true(b->done - before >= 400 - 5);
 }
 
+/* ---- memory that leaves ------------------------------------------------------------ */
+
+static int away_err; /* of the last answer; 1: none came */
+
+static void away_answer(struct gp_dtenant *t, bool away, int err)
+{
+	away_err = err;
+}
+
+/* @keep: its own compute group, as if that were its mover's. */
+static int away(struct process *p, bool away, bool keep)
+{
+	struct gp_wire_away msg = { .away = away, .count = keep };
+
+	if (keep)
+		msg.keep[0] = gp_runtime_next_compute(p->tenant->dev->rt, p->tenant, NULL)->id;
+	away_err = 1;
+	gp_away_set(p->tenant, &msg, away_answer);
+	settle();
+	return away_err;
+}
+
+static void ask_for_room(struct process *p)
+{
+	p->tenant->away.room_ns = gp_ddev_now(p->tenant->dev);
+}
+
+static uint64_t done_in(struct process *p, uint64_t ns)
+{
+	const uint64_t before = p->done;
+
+	run(ns);
+	return p->done - before;
+}
+
+static bool is_marked(const struct process *p)
+{
+	struct gp_journal_record r;
+
+	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
+		if (gp_journal_get(journal, i, &r) && r.pid == p->pid && r.away)
+			return true;
+	return false;
+}
+
+static void test_away_and_back(void **state)
+{
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+
+	run(120 * MS);
+	ask_for_room(a);
+	assert_int_equal(away(a, true, false), 0);
+	assert_true(is_marked(a));
+	run(5 * MS);
+	b->done = 0;
+	assert_int_equal(done_in(a, 400 * MS), 0);
+	assert_true(b->done >= 400 - 5);
+	assert_int_equal(away(a, false, false), 0);
+	assert_false(is_marked(a));
+	b->done = 0;
+	assert_true(done_in(a, 400 * MS) >= 150);
+	assert_true(b->done >= 150);
+}
+
+/* Else a tenant could run beside its turns whenever it likes. */
+static void test_away_without_a_request(void **state)
+{
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+
+	run(120 * MS);
+	assert_int_equal(away(a, true, true), -EPERM);
+	assert_false(is_marked(a));
+	while (device[0].dev->resident != b->tenant->id)
+		run(MS);
+	run(2 * MS);
+	/* It has come back from nowhere: no resume in the other's turn. */
+	assert_int_equal(away(a, false, false), 0);
+	assert_int_equal(done_in(a, 20 * MS), 0);
+	/* A request does not last for ever. */
+	a->tenant->away.room_ns = 1;
+	if (gp_ddev_now(device[0].dev) < GP_AWAY_ASKED_NS)
+		gp_sim_advance(device[0].sim, GP_AWAY_ASKED_NS + 2);
+	settle();
+	assert_int_equal(away(a, true, true), -EPERM);
+}
+
+/* The mover's group runs beside the other's turns, for its time, and then takes turns. */
+static void test_a_mover_that_never_ends(void **state)
+{
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+
+	run(120 * MS);
+	ask_for_room(a);
+	assert_int_equal(away(a, true, true), 0);
+	/* It has the driver's slice, and takes most of the time. */
+	assert_true(done_in(a, 200 * MS) >= 100);
+	a->tenant->away.left_ns = 100 * MS;
+	gp_away_check(a->tenant);
+	assert_true(gp_away_takes_turns(a->tenant));
+	run(120 * MS);
+	b->done = 0;
+	assert_true(done_in(a, 400 * MS) >= 150);
+	assert_true(b->done >= 150);
+	/* It has no more time, however often it asks. */
+	assert_int_equal(away(a, true, true), 0);
+	assert_true(gp_away_takes_turns(a->tenant));
+	assert_int_equal(away(a, true, false), 0);
+	assert_int_equal(done_in(a, 200 * MS), 0);
+	assert_int_equal(away(a, false, false), 0);
+}
+
+/* Its connection ends, or the daemon does: nobody resumes it, and its record stays. */
+static void test_left_while_away(void **state)
+{
+	struct process *a = be(&device[0], 100);
+	struct gp_join how = { .origin = GP_WIRE_BY_RUN,
+			       .request.cls = { GP_CLASS_BE, 100 },
+			       .why = "a test",
+			       .away = GP_JOURNAL_AWAY,
+			       .gone = gone,
+			       .arg = a };
+	enum gp_journal_away was;
+	int place;
+
+	run(20 * MS);
+	ask_for_room(a);
+	assert_int_equal(away(a, true, false), 0);
+	gp_dtenant_leave(a->tenant, false);
+	settle();
+	assert_int_equal(done_in(a, 200 * MS), 0);
+	assert_true(is_marked(a));
+	join(&device[0], a, &how);
+	assert_int_equal(done_in(a, 200 * MS), 0);
+	assert_int_equal(gp_away_record(a->tenant), GP_JOURNAL_AWAY);
+	/* It was marked by the request of the daemon, as its old record shows. */
+	place = gp_journal_away_of(journal, a->pid, a->tenant->who.start_ticks,
+				   device[0].dev->hal->id.uuid, &was);
+	assert_int_equal(was, GP_JOURNAL_AWAY_ASKED);
+	gp_journal_drop(journal, place);
+	assert_int_equal(away(a, false, false), 0);
+	assert_true(done_in(a, 100 * MS) > 0);
+	assert_int_equal(records(), 1);
+}
+
+/* The daemon ended before it answered: the process never moved, and may be suspended. */
+static void test_recovered(void **state)
+{
+	struct process *a = be(&device[0], 100);
+	struct gp_join how = { .origin = GP_WIRE_BY_RUN,
+			       .request.cls = { GP_CLASS_BE, 100 },
+			       .why = "a test",
+			       .recover = true,
+			       .gone = gone,
+			       .arg = a };
+
+	run(20 * MS);
+	ask_for_room(a);
+	assert_int_equal(away(a, true, false), 0);
+	gp_journal_drop(journal, a->tenant->place);
+	gp_dtenant_leave(a->tenant, false);
+	settle();
+	join(&device[0], a, &how);
+	assert_false(is_marked(a));
+	assert_true(done_in(a, 100 * MS) > 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
 
 int main(void)
@@ -1242,6 +1413,11 @@ int main(void)
 		TEST(test_what_a_page_says_of_segments),
 		TEST(test_a_process_that_dies),
 		TEST(test_classes_change),
+		TEST(test_away_and_back),
+		TEST(test_away_without_a_request),
+		TEST(test_a_mover_that_never_ends),
+		TEST(test_left_while_away),
+		TEST(test_recovered),
 		TEST(test_who_defies_is_suspended),
 	};
 
