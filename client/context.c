@@ -190,6 +190,9 @@ void gp_engine_serve_context(void)
 
 	if (!context)
 		return;
+	for (size_t i = 0; i < n; i++)
+		if (gp_daemon_link_is_away(dev[i]))
+			return;
 	/* The engine keeps its reference until the context is destroyed. */
 	for (size_t i = 0; i < n && err; i++)
 		err = gp_client_device_context(dev[i], context, &c);

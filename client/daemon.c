@@ -149,6 +149,17 @@ void gp_daemon_link_note_away(struct gp_client_device *dev, enum gp_memory_stop 
 	pthread_mutex_lock(&dev->link.lock);
 	dev->link.away = what;
 	pthread_mutex_unlock(&dev->link.lock);
+	gp_thread_wake();
+}
+
+bool gp_daemon_link_is_away(struct gp_client_device *dev)
+{
+	bool is;
+
+	pthread_mutex_lock(&dev->link.lock);
+	is = dev->link.away != GP_MEMORY_RUN || dev->link.away_done < dev->link.away_asked;
+	pthread_mutex_unlock(&dev->link.lock);
+	return is;
 }
 
 /* The daemon may be another one by the time of its answer, and the request is then sent again. */
@@ -213,8 +224,13 @@ static bool away_answered(struct gp_client_device *dev, const struct gp_wire_awa
 	if (!msg->head.result)
 		set_stopped(dev, msg->away);
 	pthread_mutex_lock(&d->lock);
+	/* A move out that was refused has not begun. */
+	if (msg->head.result && !dev->stopped)
+		d->away = GP_MEMORY_RUN;
 	away_end(d, d->away_sent, msg->head.result);
 	pthread_mutex_unlock(&d->lock);
+	/* It may do now what it has put off. */
+	gp_thread_wake();
 	return true;
 }
 

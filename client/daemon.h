@@ -101,6 +101,11 @@ int gp_daemon_link_wait(struct gp_client_device *dev, uint64_t ask);
  * Not for the thread. -ENOTCONN: there is none any more; its errno.
  */
 int gp_daemon_link_away(struct gp_client_device *dev, enum gp_memory_stop what);
+/**
+ * Is memory about to leave, or not back? The thread then calls nothing of libcuda's that may wait
+ * for work: the daemon hears of the end of it by this thread.
+ */
+bool gp_daemon_link_is_away(struct gp_client_device *dev);
 /** Without a daemon: the state that the next one gets to know. */
 void gp_daemon_link_note_away(struct gp_client_device *dev, enum gp_memory_stop what);
 

@@ -396,7 +396,7 @@ static bool wants_launches(struct gp_client_device *dev)
 void gp_status_page_serve(struct gp_client_device *dev)
 {
 	if (atomic_load(&dev->launches_asked) || !gp_daemon_link_welcome(&dev->link) ||
-	    !wants_launches(dev))
+	    gp_daemon_link_is_away(dev) || !wants_launches(dev))
 		return;
 	atomic_store(&dev->launches_asked, true);
 	gp_engine_watch_launches();

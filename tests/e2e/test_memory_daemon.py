@@ -34,13 +34,14 @@ class MemoryDaemon(MemoryRig, Daemon):
     def moves(self, proc):
         return self.rows()[proc.pid]["memory"]["moves"]
 
-    def three(self):
+    def three(self, managed=True):
         """Two whose memory can leave, and one beside."""
         self.light = self.app("be", LIGHT_MIB, "--mem", weight=50)
         self.heavy = self.app("be", HEAVY_MIB, "--mem", weight=200)
         self.fixed = self.app("be", FIXED_MIB)
         self.lc = self.app("lc", ONE_MIB)
-        self.until_taken(self.light, self.heavy, self.fixed, self.lc)
+        if managed:
+            self.until_taken(self.light, self.heavy, self.fixed, self.lc)
         return self.light, self.heavy, self.fixed
 
     def all_right(self, *procs):
@@ -126,6 +127,21 @@ class MemoryDaemon(MemoryRig, Daemon):
         self.stop_daemon()
         time.sleep(random.uniform(0, 3))
         self.give(self.lc)
+        self.all_right(*three)
+
+    def test_daemon_begins_while_out(self):
+        """It takes the process as it is: its memory left without a daemon."""
+        self.stop_daemon()
+        three = self.three(managed=False)
+        self.assertEqual(self.take(self.lc), "got 0\n")
+        out = [p for p in three[:2] if self.out(p)]
+        self.start_daemon("be_quantum: 10ms\n")
+        self.until_taken(*three)
+        self.assertTrue(out)
+        for proc in out:
+            self.assertEqual(self.tenant(proc)["state"], "out")
+        self.give(self.lc)
+        self.back(*out)
         self.all_right(*three)
 
     def test_tenant_killed_while_out(self):
