@@ -170,8 +170,8 @@ static uint64_t slice(uint32_t group)
 static atomic_int sends;
 
 /*
- * Counts requests, except those that list processes or ask for a class: these may come at any
- * time.
+ * Counts requests. An answer to another process's gpreempt ls may come at any time; that on memory
+ * has the type of its request.
  */
 static void count(const void *msg, size_t len)
 {
@@ -179,7 +179,7 @@ static void count(const void *msg, size_t len)
 
 	assert_true(len >= sizeof(head));
 	memcpy(&head, msg, sizeof(head));
-	if (head.type < GP_WIRE_STATUS)
+	if (head.type < GP_WIRE_STATUS && head.type != GP_WIRE_MEMORY)
 		atomic_fetch_add(&sends, 1);
 }
 
