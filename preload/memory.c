@@ -34,6 +34,7 @@ static bool load(void)
 		size_t at;
 	} names[] = {
 #define NAME(field, symbol) { symbol, offsetof(struct gp_memory_cuda, field) }
+		NAME(capture_mode, "cuThreadExchangeStreamCaptureMode"),
 		NAME(ctx_create, "cuCtxCreate_v2"),
 		NAME(ctx_get_current, "cuCtxGetCurrent"),
 		NAME(ctx_get_device, "cuCtxGetDevice"),
@@ -41,8 +42,8 @@ static bool load(void)
 		NAME(ctx_push, "cuCtxPushCurrent_v2"),
 		NAME(ctx_synchronize, "cuCtxSynchronize"),
 		NAME(device_get_uuid, "cuDeviceGetUuid"),
-		NAME(host_alloc, "cuMemHostAlloc"),
-		NAME(host_free, "cuMemFreeHost"),
+		NAME(host_register, "cuMemHostRegister_v2"),
+		NAME(host_unregister, "cuMemHostUnregister"),
 		NAME(mem_address_free, "cuMemAddressFree"),
 		NAME(mem_address_reserve, "cuMemAddressReserve"),
 		NAME(mem_create, "cuMemCreate"),
@@ -220,9 +221,8 @@ static void unmake(struct gp_memory_piece *p)
 {
 	gp_memory_unfill(p);
 	gp_memory_cuda.mem_address_free(p->at, p->bytes);
-	if (p->host)
-		gp_memory_cuda.host_free(p->host);
 	gp_memory.resident -= p->bytes;
+	gp_memory_mover_resized();
 	free(p);
 }
 
@@ -276,6 +276,7 @@ static int alloc_piece(uint64_t *at, uint64_t bytes, bool *ours)
 		p->next = *link;
 		*link = p;
 		gp_memory.resident += p->bytes;
+		gp_memory_mover_resized();
 		*at = p->at;
 	}
 	pthread_mutex_unlock(&gp_memory.lock);

@@ -39,7 +39,7 @@ struct gp_memory_piece {
 	struct gp_memory_piece *next;
 	uint64_t at, bytes, asked; /* asked: as the program did */
 	uint64_t handle;	   /* 0: out */
-	void *host;		   /* pinned, kept from its first move on; NULL: none yet */
+	uint64_t host;		   /* out: place of its copy in the host's memory (host.h) */
 	void *context;		   /* current at its allocation */
 	bool freeing;
 };
@@ -70,6 +70,7 @@ struct gp_memory_access {
 	int flags;
 };
 extern struct gp_memory_cuda {
+	int (*capture_mode)(int *mode);
 	int (*ctx_create)(void **context, unsigned int flags, int device);
 	int (*ctx_get_current)(void **context);
 	int (*ctx_get_device)(int *device);
@@ -77,8 +78,8 @@ extern struct gp_memory_cuda {
 	int (*ctx_push)(void *context);
 	int (*ctx_synchronize)(void);
 	int (*device_get_uuid)(uint8_t uuid[16], int device);
-	int (*host_alloc)(void **host, size_t bytes, unsigned int flags);
-	int (*host_free)(void *host);
+	int (*host_register)(void *host, size_t bytes, unsigned int flags);
+	int (*host_unregister)(void *host);
 	int (*mem_address_free)(uint64_t at, size_t bytes);
 	int (*mem_address_reserve)(uint64_t *at, size_t bytes, size_t align, uint64_t hint,
 				   uint64_t flags);
@@ -136,6 +137,8 @@ static inline bool gp_memory_enter(enum gp_memory_use use)
 
 /** Start the mover if there is none. 0, or CUDA's error: nothing can move. gp_memory.lock held. */
 int gp_memory_mover_start(void);
+/** Memory came or went: have as much of the host's. */
+void gp_memory_mover_resized(void);
 /** As gp_engine_hooks.memory. */
 void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat);
 /** Is this the mover's thread? Its context is none of the program's. */

@@ -8,14 +8,19 @@
 #include <string.h>
 #include <time.h>
 
+#include "preload/host.h"
 #include "preload/memory.h"
 #include "runtime/log.h"
 
 #define DRAIN_NS 50000000
-#define RETURN_NS 100000000 /* between attempts to come back */
-#define QUIET_NS 1000000000 /* from the last request for room to the first attempt */
-#define HOST_PORTABLE 1u
+#define RETURN_NS 100000000    /* between attempts to come back */
+#define QUIET_NS 1000000000    /* from the last request for room to the first attempt */
+#define PIN_NS 100000000       /* between steps of pinning ahead .. */
+#define PIN_QUIET_NS 500000000 /* .. after the last allocation: pinning slows it */
+#define PIN_STEP (1ull << 30)
+#define HOST_SPARE (1ull << 30) /* is not given back */
 #define STREAM_NON_BLOCKING 1u
+#define CAPTURE_RELAXED 2
 #define CU_OUT_OF_MEMORY 2
 
 static _Thread_local bool is_mover;
@@ -23,13 +28,15 @@ static _Thread_local bool is_mover;
 static struct {
 	/* gp_memory.lock */
 	bool started;
-	int error; /* CUDA's, of its start */
+	int error;	    /* CUDA's, of its start */
+	uint64_t copies_ns; /* of the last move */
 	void *stream;
 	sem_t wake;
 	/* Any thread, without a lock: requests never wait. */
-	atomic_bool ready, wanted, moving;
-	_Atomic(uint64_t) asked_ns;  /* last request */
-	_Atomic(uint64_t) failed_ns; /* last move out that failed */
+	atomic_bool ready, wanted, moving, resized;
+	_Atomic(uint64_t) asked_ns;   /* last request */
+	_Atomic(uint64_t) resized_ns; /* last allocation or release */
+	_Atomic(uint64_t) failed_ns;  /* last move out that failed */
 } mover;
 
 bool gp_memory_is_mover(void)
@@ -78,41 +85,70 @@ static void open_again(void)
 
 /* ---- out -------------------------------------------------------------------------- */
 
-/* False: it stays on the device. */
-static bool copy_out(struct gp_memory_piece *p)
+/* Copy @bytes of @p's from @done on, within one piece of the host's memory; 0: it failed. */
+static uint64_t copy_part(const struct gp_memory_piece *p, uint64_t done, bool out)
 {
 	const struct gp_memory_cuda *cu = &gp_memory_cuda;
+	const uint64_t host = p->host + done;
+	uint64_t bytes = GP_HOST_PIECE - host % GP_HOST_PIECE;
+	int err;
 
-	if (!p->host && cu->host_alloc(&p->host, p->bytes, HOST_PORTABLE)) {
-		p->host = NULL;
-		return false;
-	}
-	return !cu->memcpy_dtoh(p->host, p->at, p->bytes, mover.stream);
+	if (bytes > p->bytes - done)
+		bytes = p->bytes - done;
+	err = out ? cu->memcpy_dtoh(gp_host_at(host), p->at + done, bytes, mover.stream) :
+		    cu->memcpy_htod(p->at + done, gp_host_at(host), bytes, mover.stream);
+	return err ? 0 : bytes;
 }
 
-/* Pieces leave only if all copies have ended well. */
+/* All copies in one direction. False: one failed. */
+static bool copy_all(bool out)
+{
+	const uint64_t since_ns = now_ns();
+	bool ok = true;
+
+	EACH_PIECE(p)
+	for (uint64_t done = 0, n; ok && done < p->bytes; done += n) {
+		n = copy_part(p, done, out);
+		ok = n;
+	}
+	/* Copies that were queued end before their memory is used again. */
+	ok &= !gp_memory_cuda.stream_synchronize(mover.stream);
+	mover.copies_ns = now_ns() - since_ns;
+	return ok;
+}
+
+/* gp_memory.lock held: nothing is allocated meanwhile. */
 static bool copy_all_out(void)
 {
 	static atomic_int said;
-	bool ok = true;
-	int err;
+	uint64_t host = 0;
 
-	EACH_PIECE(p)
-	if (ok && p->handle && !copy_out(p)) {
+	if (gp_host_grow(gp_memory.resident, UINT64_MAX)) {
 		gp_log_once(&said, GP_LOG_WARN,
-			    "cannot move %llu MiB to the host; run fewer programs with "
-			    "--mem, or add host memory",
-			    (unsigned long long)(p->bytes >> 20));
-		ok = false;
+			    "cannot move %llu MiB to the host: it has too little memory that can "
+			    "be pinned; run fewer programs with --mem, or add host memory",
+			    (unsigned long long)(gp_memory.resident >> 20));
+		return false;
 	}
-	/* Copies that were queued end before their memory is used again. */
-	err = gp_memory_cuda.stream_synchronize(mover.stream);
-	return ok && !err;
+	EACH_PIECE(p)
+	{
+		p->host = host;
+		host += p->bytes;
+	}
+	return copy_all(true);
+}
+
+static void say_moved(uint64_t bytes, const char *where, uint64_t since_ns)
+{
+	gp_log(GP_LOG_INFO, "moved %llu MiB %s in %.1f ms, %.1f of them for copies",
+	       (unsigned long long)(bytes >> 20), where, (double)(now_ns() - since_ns) / 1e6,
+	       (double)mover.copies_ns / 1e6);
 }
 
 static void move_out(void)
 {
 	static atomic_int said;
+	const uint64_t since_ns = now_ns();
 	int err;
 
 	shut();
@@ -136,6 +172,7 @@ static void move_out(void)
 		gp_memory.out += p->bytes;
 	}
 	gp_memory.moves++;
+	say_moved(gp_memory.out, "to the host", since_ns);
 	(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_OUT);
 }
 
@@ -164,17 +201,6 @@ static int fill_all(void)
 	return err;
 }
 
-static int copy_all_in(void)
-{
-	int err = 0, end;
-
-	EACH_PIECE(p)
-	if (!err)
-		err = gp_memory_cuda.memcpy_htod(p->at, p->host, p->bytes, mover.stream);
-	end = gp_memory_cuda.stream_synchronize(mover.stream);
-	return err ? err : end;
-}
-
 static void drop_all(void)
 {
 	EACH_PIECE(p)
@@ -189,23 +215,22 @@ static void drop_all(void)
 static void move_in(void)
 {
 	static atomic_int said, refused;
+	const uint64_t since_ns = now_ns();
 	int err;
 
 	/* The mover may copy again. */
 	if (gp_memory_stop(gp_memory.uuid, GP_MEMORY_MOVE))
 		return;
 	err = fill_all();
-	if (!err)
-		err = copy_all_in();
-	if (err) {
+	if (err || !copy_all(false)) {
 		drop_all();
 		(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_OUT);
 		if (err != CU_OUT_OF_MEMORY)
 			gp_log_once(
 				&said, GP_LOG_WARN,
-				"memory cannot come back: CUDA error %d; the process waits, and "
-				"tries again",
-				err);
+				"memory cannot come back: %s failed; the process waits, and tries "
+				"again",
+				err ? "an allocation" : "a copy");
 		return;
 	}
 	err = gp_memory_stop(gp_memory.uuid, GP_MEMORY_RUN);
@@ -215,6 +240,7 @@ static void move_in(void)
 		drop_all();
 		return;
 	}
+	say_moved(gp_memory.out, "back", since_ns);
 	gp_memory.resident += gp_memory.out;
 	gp_memory.out = 0;
 	open_again();
@@ -224,21 +250,57 @@ static void move_in(void)
 
 static int begin(void)
 {
+	size_t room, total = 0;
 	void *context;
 	int err = gp_memory_cuda.ctx_create(&context, 0, gp_memory.device);
 
-	return err ? err : gp_memory_cuda.stream_create(&mover.stream, STREAM_NON_BLOCKING);
+	if (!err)
+		err = gp_memory_cuda.stream_create(&mover.stream, STREAM_NON_BLOCKING);
+	if (!err)
+		err = gp_memory_cuda.mem_get_info(&room, &total);
+	if (!err && gp_host_start(total))
+		err = CU_OUT_OF_MEMORY;
+	return err;
+}
+
+/* Have as much host memory as may leave; a step at a time, and without the lock. */
+static void match_host(void)
+{
+	const bool wanted = atomic_load(&mover.wanted);
+	const uint64_t need = gp_memory.resident;
+
+	if (!wanted && now_ns() - atomic_load(&mover.resized_ns) < PIN_QUIET_NS)
+		return;
+	atomic_store(&mover.resized, false);
+	if (gp_host_bytes() > need + need / 4 + HOST_SPARE)
+		gp_host_trim(need);
+	else if (!gp_host_grow(need, wanted ? UINT64_MAX : PIN_STEP) && gp_host_bytes() < need)
+		atomic_store(&mover.resized, true);
+}
+
+void gp_memory_mover_resized(void)
+{
+	atomic_store(&mover.resized_ns, now_ns());
+	if (!atomic_exchange(&mover.resized, true))
+		(void)sem_post(&mover.wake);
+}
+
+static void sleep_until_due(void)
+{
+	const struct timespec in = after(atomic_load(&gp_memory.out) ? RETURN_NS : PIN_NS);
+
+	/* Only this thread changes what is out. */
+	if (atomic_load(&gp_memory.out) || atomic_load(&mover.resized))
+		(void)sem_timedwait(&mover.wake, &in);
+	else
+		(void)sem_wait(&mover.wake);
 }
 
 static void serve(void)
 {
-	const struct timespec next = after(RETURN_NS);
-
-	/* Only this thread changes what is out. */
+	sleep_until_due();
 	if (!atomic_load(&gp_memory.out))
-		(void)sem_wait(&mover.wake);
-	else
-		(void)sem_timedwait(&mover.wake, &next);
+		match_host();
 	pthread_mutex_lock(&gp_memory.lock);
 	atomic_store(&mover.moving, true);
 	if (atomic_exchange(&mover.wanted, false) && !gp_memory.out)
@@ -252,10 +314,12 @@ static void serve(void)
 
 static void *run(void *arg)
 {
-	int err;
+	int relaxed = CAPTURE_RELAXED, err;
 
 	(void)arg;
 	is_mover = true;
+	/* A capture in another thread forbids calls that pin memory, but not in such a thread. */
+	(void)gp_memory_cuda.capture_mode(&relaxed);
 	err = begin();
 	pthread_mutex_lock(&gp_memory.lock);
 	mover.error = err;

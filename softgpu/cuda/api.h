@@ -41,6 +41,8 @@ enum face_result {
 	CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
 	CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
 	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+	CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
 	CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
 	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
@@ -173,6 +175,8 @@ typedef struct {
 	X(1, cuMemFreeHost, void *, ptr)                                                           \
 	X(3, cuMemHostGetDevicePointer_v2, CUdeviceptr *, dptr, void *, ptr, unsigned int, flags)  \
 	X(2, cuMemHostGetFlags, unsigned int *, flags, void *, ptr)                                \
+	X(3, cuMemHostRegister_v2, void *, ptr, size_t, bytes, unsigned int, flags)                \
+	X(1, cuMemHostUnregister, void *, ptr)                                                     \
 	X(3, cuMemcpyHtoD_v2, CUdeviceptr, dst, const void *, src, size_t, bytes)                  \
 	X(3, cuMemcpyDtoH_v2, void *, dst, CUdeviceptr, src, size_t, bytes)                        \
 	X(3, cuMemcpyDtoD_v2, CUdeviceptr, dst, CUdeviceptr, src, size_t, bytes)                   \

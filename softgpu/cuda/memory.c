@@ -233,6 +233,66 @@ CUresult do_cuMemHostGetFlags(unsigned int *flags, void *ptr)
 	return r ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* ---- registered host memory ------------------------------------------------------ */
+
+static struct host_range *registered; /* face_lock; copies of it are staged all the same */
+
+static bool overlaps(const struct host_range *r, uintptr_t addr, size_t bytes)
+{
+	return addr < r->addr + r->bytes && r->addr < addr + bytes;
+}
+
+/* face_lock held. */
+static bool is_registered(uintptr_t addr, size_t bytes)
+{
+	for (const struct host_range *r = registered; r; r = r->next)
+		if (overlaps(r, addr, bytes))
+			return true;
+	return false;
+}
+
+CUresult do_cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
+{
+	CUresult err = face_check();
+	struct host_range *r;
+
+	if (err)
+		return err;
+	if (!ptr || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*r = (struct host_range){ .addr = (uintptr_t)ptr, .bytes = bytes, .flags = flags };
+	pthread_mutex_lock(&face_lock);
+	if (is_registered(r->addr, bytes)) {
+		err = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+		free(r);
+	} else {
+		r->next = registered;
+		registered = r;
+	}
+	pthread_mutex_unlock(&face_lock);
+	return err;
+}
+
+CUresult do_cuMemHostUnregister(void *ptr)
+{
+	struct host_range **link, *r;
+	CUresult err = face_check();
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&face_lock);
+	for (link = &registered; (r = *link) && r->addr != (uintptr_t)ptr;)
+		link = &r->next;
+	if (r)
+		*link = r->next;
+	pthread_mutex_unlock(&face_lock);
+	free(r);
+	return r ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+}
+
 /* ---- copies -------------------------------------------------------------------- */
 
 static struct face_work copy_work(uint64_t dst, uint64_t src, size_t bytes)

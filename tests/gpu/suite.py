@@ -25,6 +25,7 @@ import latency  # noqa: E402
 import leave    # noqa: E402
 import pile     # noqa: E402
 import many     # noqa: E402
+import memory   # noqa: E402
 import rules    # noqa: E402
 import safety   # noqa: E402
 import share    # noqa: E402
@@ -35,7 +36,7 @@ from table import Table    # noqa: E402
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
           "many": many, "share": share, "sjf": sjf, "edf": edf, "rules": rules,
           "controls": controls, "copies": copies, "devices": devices, "leave": leave,
-          "pile": pile}
+          "memory": memory, "pile": pile}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
 
@@ -59,6 +60,10 @@ def arguments():
     parser.add_argument("--kernels", type=int, default=None)
     parser.add_argument("--seconds", type=float, default=None,
                         help="of many best-effort processes together, each time")
+    parser.add_argument("--python", default=sys.executable,
+                        help="with PyTorch, JAX and CuPy, for memory")
+    parser.add_argument("--gpu-gib", type=int, default=138,
+                        help="memory that the card has free, for memory")
     parser.add_argument("--settle-s", type=float, default=0.2,
                         help="BE runs so long before LC starts")
     parser.add_argument("--be-kernel-us", type=int, default=10000)
