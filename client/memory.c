@@ -8,56 +8,98 @@
 
 #include "client/engine.h"
 #include "client/engine_internal.h"
+#include "hal/timer.h"
 
 #define TENANTS 64
 #define ANSWER_MS 1000
 #define AGAIN_NS 20000000
-#define DAEMON_NAP_NS 8000000 /* between requests to a daemon, which serves others too */
+#define NAP_NS 1000000	      /* between requests to tenants .. */
+#define DAEMON_NAP_NS 4000000 /* .. and to a daemon, which serves others too */
+#define MOVE_NS 60000000000u
 
-static bool ask_one(pid_t pid, const uint8_t uuid[16])
+/* An answer to a request for room. */
+struct room {
+	bool may_come, moving;
+};
+
+static struct room ask_one(pid_t pid, const uint8_t uuid[16])
 {
 	union gp_wire_msg msg;
 	int fd = gp_wire_connect(pid), err;
 
 	if (fd < 0)
-		return false;
+		return (struct room){ 0 };
 	gp_wire_init(&msg, GP_WIRE_MEMORY);
 	msg.memory.leave = 1;
 	memcpy(msg.memory.uuid, uuid, sizeof(msg.memory.uuid));
 	err = gp_wire_call(fd, &msg, ANSWER_MS);
 	close(fd);
-	return err == -EAGAIN || (!err && (msg.memory.moving || msg.memory.movable));
+	return (struct room){
+		.may_come = err == -EAGAIN || (!err && (msg.memory.moving || msg.memory.movable)),
+		.moving = !err && msg.memory.moving,
+	};
 }
 
-static bool ask_daemon(const uint8_t uuid[16])
+static struct room ask_tenants(const uint8_t uuid[16])
+{
+	struct room all = { 0 };
+	pid_t pid[TENANTS];
+	ssize_t n = gp_wire_tenants(pid, TENANTS);
+
+	for (ssize_t i = 0; i < n; i++) {
+		struct room one = { 0 };
+
+		if (pid[i] != getpid())
+			one = ask_one(pid[i], uuid);
+		all.may_come |= one.may_come;
+		all.moving |= one.moving;
+	}
+	return all;
+}
+
+/* @again: the first request chose a tenant already. */
+static struct room ask_daemon(const uint8_t uuid[16], bool again)
 {
 	union gp_wire_msg msg;
 	int fd = gp_wire_daemon_connect(), err;
 
 	if (fd < 0)
-		return false;
+		return (struct room){ 0 };
 	gp_wire_init(&msg, GP_WIRE_ROOM);
 	memcpy(msg.room.uuid, uuid, sizeof(msg.room.uuid));
+	msg.room.moving = again;
 	err = gp_wire_call(fd, &msg, ANSWER_MS);
 	close(fd);
-	return !err && msg.room.may_come;
+	return (struct room){ !err && msg.room.may_come, !err && msg.room.moving };
 }
 
+static void nap(long ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+/*
+ * While memory is released, an allocation that fails again and again would slow that: the driver
+ * has one lock for both.
+ */
 bool gp_memory_ask(const uint8_t uuid[16])
 {
-	pid_t pid[TENANTS];
-	bool any = ask_daemon(uuid);
-	ssize_t n;
+	const uint64_t until_ns = gp_wall_ns() + MOVE_NS;
+	struct room first = ask_daemon(uuid, false), now = first;
 
-	if (any) {
-		nanosleep(&(struct timespec){ .tv_nsec = DAEMON_NAP_NS }, NULL);
+	if (first.may_come) {
+		do {
+			nap(DAEMON_NAP_NS);
+			now = now.moving ? ask_daemon(uuid, true) : now;
+		} while (now.moving && gp_wall_ns() < until_ns);
 		return true;
 	}
-	n = gp_wire_tenants(pid, TENANTS);
-	for (ssize_t i = 0; i < n; i++)
-		if (pid[i] != getpid())
-			any |= ask_one(pid[i], uuid);
-	return any;
+	first = now = ask_tenants(uuid);
+	while (now.moving && gp_wall_ns() < until_ns) {
+		nap(NAP_NS);
+		now = ask_tenants(uuid);
+	}
+	return first.may_come;
 }
 
 static struct gp_client_device *device_of(const uint8_t uuid[16])

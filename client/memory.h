@@ -32,7 +32,7 @@ enum gp_memory_stop {
 /**
  * An allocation on the device @uuid does not fit: ask gpreemptd for room, and all tenants of this
  * user without one. Returns whether any may still give room: it moves, or has memory that can
- * leave. Waits a second at most for each answer.
+ * leave. Waits a second at most for each answer, and while any moves, a minute at most.
  */
 bool gp_memory_ask(const uint8_t uuid[16]);
 /**

@@ -127,7 +127,17 @@ static bool hold_all_away(struct gp_ddev *dev, const struct gp_conn *conn, uint6
 	return true;
 }
 
-static bool find_room(struct gp_ddev *dev, const struct gp_conn *conn)
+static bool any_comes(const struct gp_room_tenant *t, size_t n)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++)
+		any |= t[i].may && will_come(&t[i]);
+	return any;
+}
+
+/* Does room come from any tenant? @choose: if from none yet, ask one. */
+static bool find_room(struct gp_ddev *dev, const struct gp_conn *conn, bool choose)
 {
 	struct gp_room_tenant facts[TENANTS];
 	struct gp_dtenant *tenant[TENANTS];
@@ -144,6 +154,8 @@ static bool find_room(struct gp_ddev *dev, const struct gp_conn *conn)
 		facts[n] = facts_of(conn, t, now_ns);
 		tenant[n++] = t;
 	}
+	if (!choose)
+		return any_comes(facts, n);
 	best = gp_room_choose(facts, n, &may_come);
 	if (best >= 0)
 		ask(tenant[best], conn->pid, now_ns);
@@ -165,7 +177,8 @@ void gp_room_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire
 	out.room.bytes = msg->bytes;
 	out.head.result = dev ? 0 : -ENODEV;
 	if (dev)
-		out.room.may_come = find_room(dev, conn) || has_taken_over(d);
+		out.room.moving = find_room(dev, conn, !msg->moving);
+	out.room.may_come = out.room.moving || (dev && has_taken_over(d));
 	gp_conn_send(conn, &out, NULL, 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * room.h - memory of best-effort tenants that leaves for an allocation that does not fit. The
- * daemon asks one tenant at a time, and the asking process tries again meanwhile.
+ * daemon asks one tenant at a time, and the asking process tries again after each move.
  */
 #ifndef GP_DAEMON_ROOM_H
 #define GP_DAEMON_ROOM_H

@@ -13,10 +13,9 @@
 #include "runtime/log.h"
 
 #define DRAIN_NS 50000000
-#define RETURN_NS 100000000    /* between attempts to come back */
-#define QUIET_NS 1000000000    /* from the last request for room to the first attempt */
-#define PIN_NS 100000000       /* between steps of pinning ahead .. */
+#define STEP_NS 100000000      /* between attempts to come back, and steps of pinning ahead .. */
 #define PIN_QUIET_NS 500000000 /* .. after the last allocation: pinning slows it */
+#define QUIET_NS 1000000000    /* from the last request for room to the first attempt */
 #define PIN_STEP (1ull << 30)
 #define HOST_SPARE (1ull << 30) /* is not given back */
 #define STREAM_NON_BLOCKING 1u
@@ -287,7 +286,7 @@ void gp_memory_mover_resized(void)
 
 static void sleep_until_due(void)
 {
-	const struct timespec in = after(atomic_load(&gp_memory.out) ? RETURN_NS : PIN_NS);
+	const struct timespec in = after(STEP_NS);
 
 	/* Only this thread changes what is out. */
 	if (atomic_load(&gp_memory.out) || atomic_load(&mover.resized))

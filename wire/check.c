@@ -157,7 +157,7 @@ static bool body_ok(const union gp_wire_msg *msg)
 	case GP_WIRE_AWAY:
 		return away_ok(&msg->away);
 	case GP_WIRE_ROOM:
-		return msg->room.may_come <= 1 && !msg->room.pad;
+		return msg->room.may_come <= 1 && msg->room.moving <= 1;
 	case GP_WIRE_POOL:
 		return pool_ok(&msg->pool);
 	case GP_WIRE_RULED:

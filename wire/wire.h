@@ -213,7 +213,8 @@ struct gp_wire_room {
 	uint8_t uuid[16]; /* of the device */
 	uint64_t bytes;
 	uint32_t may_come;
-	uint32_t pad;
+	/* asked: choose no further tenant, I have not tried since; answered: one moves now */
+	uint32_t moving;
 };
 
 /* WHY, TAKE, HISTOGRAM: the process. uuid all 0: its first device. */

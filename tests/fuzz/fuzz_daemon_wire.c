@@ -90,7 +90,7 @@ static void check_believed(const union gp_wire_msg *msg)
 		FUZZ_CHECK(msg->away.away <= 1 && msg->away.count <= GP_WIRE_KEEP_MAX);
 		break;
 	case GP_WIRE_ROOM:
-		FUZZ_CHECK(msg->room.may_come <= 1);
+		FUZZ_CHECK(msg->room.may_come <= 1 && msg->room.moving <= 1);
 		break;
 	case GP_WIRE_POOL:
 		FUZZ_CHECK(msg->pool.pid > 0 && msg->pool.count <= GP_WIRE_POOL_MAX);

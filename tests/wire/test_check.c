@@ -203,7 +203,7 @@ static void memory_that_leaves(void **state)
 	msg.away.count = GP_WIRE_KEEP_MAX;
 	REFUSED(msg, away.count, GP_WIRE_KEEP_MAX + 1);
 	REFUSED(room, room.may_come, 2);
-	REFUSED(room, room.pad, 1);
+	REFUSED(room, room.moving, 2);
 }
 
 static void hellos(void **state)
