@@ -71,11 +71,13 @@ def hold(gib, piece_mib="1024"):
     gpu.call("cuCtxSynchronize")
     say(f"ready pid={os.getpid()}")
     sys.stdin.readline()
-    import numpy
-    host, wrong = numpy.empty(piece // 4, numpy.uint32), 0
+    host, wrong = (C.c_uint32 * (piece // 4))(), 0
     for i, at in enumerate(pieces):
-        gpu.call("cuMemcpyDtoH_v2", host.ctypes.data_as(C.c_void_p), at, C.c_size_t(piece))
-        wrong += int((host != 0x1000 + i).sum())
+        gpu.call("cuMemcpyDtoH_v2", host, at, C.c_size_t(piece))
+        words = memoryview(host).cast("B")
+        want = (0x1000 + i).to_bytes(4, "little") * (piece // 4)
+        if words != want:
+            wrong += sum(w != 0x1000 + i for w in host)
     say(f"done wrong={wrong}")
 
 

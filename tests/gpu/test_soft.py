@@ -51,6 +51,9 @@ class Suites(unittest.TestCase):
         """A slow tenant is suspended when LC's work arrives."""
         self.suite("leave", [])
 
+    def test_memory(self):
+        self.assertIn("wrong words", self.suite("memory", ["rate"]))
+
     def test_pile(self):
         self.suite("pile", [])
 
