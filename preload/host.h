@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host.h - pinned host memory for the memory that leaves: one range of addresses, which grows and
- * shrinks at its end. It is pinned ahead: pinning is slower than the copies by a factor of five.
+ * shrinks at its end. It is pinned ahead, because pinning is slower than the copies.
  * Only the mover uses it.
  */
 #ifndef GP_PRELOAD_HOST_H
