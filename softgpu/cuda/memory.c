@@ -144,6 +144,23 @@ CUresult do_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	return CUDA_SUCCESS;
 }
 
+/* For the argument @ptr of a call. */
+static CUresult range_new(const void *ptr, size_t bytes, unsigned int flags,
+			  struct host_range **out)
+{
+	struct host_range *r;
+
+	if (!ptr || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r->bytes = bytes;
+	r->flags = flags;
+	*out = r;
+	return CUDA_SUCCESS;
+}
+
 CUresult do_cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
 {
 	struct host_range *r;
@@ -151,21 +168,16 @@ CUresult do_cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
 	CUresult err = face_ctx_current(&ctx);
 	void *at;
 
+	if (!err)
+		err = range_new(ptr, page_round(bytes), flags, &r);
 	if (err)
 		return err;
-	if (!ptr || !bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = calloc(1, sizeof(*r));
-	if (!r)
-		return CUDA_ERROR_OUT_OF_MEMORY;
 	err = face_error(face_host_alloc(bytes, &at));
 	if (err) {
 		free(r);
 		return err;
 	}
 	r->addr = (uintptr_t)at;
-	r->bytes = page_round(bytes);
-	r->flags = flags;
 	pthread_mutex_lock(&face_lock);
 	r->next = ranges;
 	ranges = r;
@@ -256,14 +268,11 @@ CUresult do_cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 	CUresult err = face_check();
 	struct host_range *r;
 
+	if (!err)
+		err = range_new(ptr, bytes, flags, &r);
 	if (err)
 		return err;
-	if (!ptr || !bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = calloc(1, sizeof(*r));
-	if (!r)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	*r = (struct host_range){ .addr = (uintptr_t)ptr, .bytes = bytes, .flags = flags };
+	r->addr = (uintptr_t)ptr;
 	pthread_mutex_lock(&face_lock);
 	if (is_registered(r->addr, bytes)) {
 		err = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
