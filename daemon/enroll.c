@@ -701,13 +701,6 @@ void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 	gp_conn_send(conn, &out, NULL, 0);
 }
 
-static bool lives(const struct gp_journal_record *r)
-{
-	uint64_t start;
-
-	return !gp_proc_start(r->pid, &start) && start == r->start_ticks;
-}
-
 /* Records of processes without a tenant: they come again, or end. */
 static void drop_ended(struct gp_daemon *d)
 {
@@ -715,7 +708,7 @@ static void drop_ended(struct gp_daemon *d)
 
 	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
 		if (gp_journal_get(d->journal, i, &r) && r.away &&
-		    !gp_daemon_tenant(d, r.pid, r.uuid) && !lives(&r))
+		    !gp_daemon_tenant(d, r.pid, r.uuid) && !gp_journal_lives(&r))
 			gp_journal_drop(d->journal, (int)i);
 }
 
@@ -726,10 +719,10 @@ bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	struct gp_scan *s;
 
 	if (r->away && !r->banned)
-		return lives(r);
+		return gp_journal_lives(r);
 
 	if ((r->origin != GP_WIRE_BY_ATTACH && !r->banned) || !dev ||
-	    gp_class_request_from_wire(&r->request, &request) || !lives(r))
+	    gp_class_request_from_wire(&r->request, &request) || !gp_journal_lives(r))
 		return false;
 	s = scan_new(d, dev, r->pid, NULL, NULL, 0, take_done);
 	if (!s)

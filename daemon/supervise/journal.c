@@ -330,6 +330,13 @@ bool gp_journal_get(const struct gp_journal *journal, uint32_t place,
 	return place < GP_JOURNAL_RECORDS && read_slot(&journal->file->slot[place], record, &stamp);
 }
 
+bool gp_journal_lives(const struct gp_journal_record *r)
+{
+	uint64_t ticks;
+
+	return r->pid > 0 && !gp_proc_start(r->pid, &ticks) && ticks == r->start_ticks;
+}
+
 bool gp_journal_has_records(const struct gp_journal *journal)
 {
 	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)

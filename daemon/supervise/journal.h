@@ -99,6 +99,8 @@ uint32_t gp_journal_count(const struct gp_journal *journal);
 /** The record at @place (0 .. GP_JOURNAL_RECORDS - 1), if there is one. */
 bool gp_journal_get(const struct gp_journal *journal, uint32_t place,
 		    struct gp_journal_record *record);
+/** Does its process live, and not another one that has its PID by now? */
+bool gp_journal_lives(const struct gp_journal_record *record);
 
 /**
  * Take @role, until this journal is closed or the process ends. -EBUSY. After GP_ROLE_DAEMON

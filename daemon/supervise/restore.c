@@ -29,13 +29,6 @@ struct restore {
 	struct gp_receivers *receivers;
 };
 
-static bool lives(const struct gp_journal_record *r)
-{
-	uint64_t ticks;
-
-	return r->pid > 0 && !gp_proc_start(r->pid, &ticks) && ticks == r->start_ticks;
-}
-
 static void read_journal(struct restore *re, const struct gp_journal *journal)
 {
 	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++) {
@@ -43,7 +36,7 @@ static void read_journal(struct restore *re, const struct gp_journal *journal)
 
 		if (!gp_journal_get(journal, i, &p->record))
 			continue;
-		if (!lives(&p->record))
+		if (!gp_journal_lives(&p->record))
 			re->stat.gone++;
 		else if (!p->record.banned && !p->record.away)
 			re->count++;
