@@ -174,7 +174,6 @@ void gp_room_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire
 
 	gp_wire_init(&out, GP_WIRE_ROOM);
 	memcpy(out.room.uuid, msg->uuid, sizeof(out.room.uuid));
-	out.room.bytes = msg->bytes;
 	out.head.result = dev ? 0 : -ENODEV;
 	if (dev)
 		out.room.moving = find_room(dev, conn, !msg->moving);

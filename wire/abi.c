@@ -73,10 +73,10 @@ BYTES(away, 88);
 AT(away, away, 16);
 AT(away, keep, 24);
 
-BYTES(room, 48);
+BYTES(room, 40);
 AT(room, uuid, 16);
-AT(room, bytes, 32);
-AT(room, may_come, 40);
+AT(room, may_come, 32);
+AT(room, moving, 36);
 
 BYTES(pool, 280);
 AT(pool, pid, 16);

@@ -207,11 +207,10 @@ struct gp_wire_away {
 	uint32_t keep[GP_WIRE_KEEP_MAX]; /* 0 beyond @count */
 };
 
-/* An allocation of @bytes does not fit. Answer: @may_come: try again, as others give room. */
+/* An allocation does not fit. Answer: @may_come: try again, as others give room. */
 struct gp_wire_room {
 	struct gp_wire_head head;
 	uint8_t uuid[16]; /* of the device */
-	uint64_t bytes;
 	uint32_t may_come;
 	/* asked: choose no further tenant, I have not tried since; answered: one moves now */
 	uint32_t moving;

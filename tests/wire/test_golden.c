@@ -157,8 +157,7 @@ static const struct field away[] = {
 	NUMBER(head.result), NUMBER(away.away), NUMBER(away.count), NUMBERS(away.keep), { 0 },
 };
 static const struct field room[] = {
-	NUMBER(head.result),   NUMBERS(room.uuid),  NUMBER(room.bytes),
-	NUMBER(room.may_come), NUMBER(room.moving), { 0 },
+	NUMBER(head.result), NUMBERS(room.uuid), NUMBER(room.may_come), NUMBER(room.moving), { 0 },
 };
 static const struct field pool[] = {
 	NUMBER(head.result), NUMBER(pool.pid), NUMBER(pool.count), NUMBERS(pool.client), { 0 },
