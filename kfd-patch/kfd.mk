@@ -5,7 +5,7 @@
 KFD_OUT  := $(O)/kfd
 KFD_JOBS ?= $(shell nproc)
 RIG       = $(PYTHON) -B kfd-patch/rig/rig.py
-rig_opts  = --out $(KFD_OUT) -j $(KFD_JOBS) $(KFD_OPTIONS)
+rig_opts  = --out $(KFD_OUT) -j $(KFD_JOBS) $(if $(AGAIN),--again $(AGAIN)) $(KFD_OPTIONS)
 
 .PHONY: kfd-check kfd-series kfd-stock kfd-slow kfd-check-long kfd-mutants kfd-build \
 	kfd-lint kfd-shell

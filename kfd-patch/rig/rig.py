@@ -12,7 +12,7 @@ import manifest
 import programs
 import tree as trees
 from common import Failure, REPO, say, warn
-from runner import Report, Session, files_for, pick_tree, run_tests
+from runner import Report, Session, files_for, pick_tree, run_again, run_tests
 
 
 def cmd_build(args):
@@ -40,8 +40,9 @@ def cmd_run(args):
         raise Failure(f'no tests in suite {args.suite}')
     report = Report(args.verbose, args.keep)
     run_tests(session, tests, report)
+    again = run_again(session, tests, report, args.again)
     say(f'# {time.monotonic() - started:.0f} s, logs in {session.out}/log')
-    return report.total(args.tally)
+    return report.total(args.tally, again)
 
 
 def cmd_shell(args):
@@ -97,6 +98,7 @@ def parser():
     add('--scale', help='KFD_SCALE for all tests')
     add('--suite', default='check', help='of check, slow, hip, long, bench and stock, with commas')
     add('--patience', type=float, default=1.0, help='multiplies the host\'s time limits')
+    add('--again', type=int, default=0, metavar='N', help='run up to N failed tests a second time')
     add('--keep', help='folder for the files that tests put out')
     add('--tally', help='file to add a line with the counts to')
     add('--verbose', '-v', action='store_true', help='all output of the tests')
