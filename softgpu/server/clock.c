@@ -22,11 +22,12 @@
 
 #include "softgpu/server/server.h"
 
-#define LOOK_NS 50000u	      /* from silence to the first check of the threads */
-#define LOOK_MAX_NS 1000000u  /* between two checks while threads compute */
-#define ASLEEP_NS 200000u     /* asleep this long with its whole process: away */
-#define STALL_NS 2000000u     /* asleep this long, even if its process runs: away */
-#define LINGER_NS 2000000000u /* without clients */
+#define LOOK_NS 50000u		/* from silence to the first check of the threads */
+#define LOOK_MAX_NS 1000000u	/* between two checks while threads compute */
+#define ASLEEP_NS 200000u	/* asleep this long with its whole process: away */
+#define STALL_NS 2000000u	/* asleep while each other thread had this much of a CPU: away */
+#define STALL_MAX_NS 200000000u /* asleep this long, even if the others had no CPU: away */
+#define LINGER_NS 2000000000u	/* without clients */
 #define BATCH 32
 
 static uint64_t real_ns(void)
@@ -87,6 +88,31 @@ static bool is_registered(struct soft_server *s, const struct soft_proc *p, pid_
 	return false;
 }
 
+/* Threads that never called may still wake one that did. */
+struct others {
+	unsigned int busy; /* that compute, or wait for a disk */
+	bool timed;	   /* the kernel counts their CPU time */
+	uint64_t cpu_ns;   /* of all */
+};
+
+static void add_cpu_time(struct others *others, int tasks_fd, const char *tid)
+{
+	char path[64], text[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.20s/schedstat", tid);
+	fd = openat(tasks_fd, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	others->timed = true;
+	others->cpu_ns += strtoull(text, NULL, 10);
+}
+
 /* Does thread @tid of the process compute, or wait for a disk? */
 static bool is_busy(int tasks_fd, const char *tid)
 {
@@ -104,32 +130,37 @@ static bool is_busy(int tasks_fd, const char *tid)
 	return letter == 'R' || letter == 'D';
 }
 
-/* Threads that never called may still wake one that did. */
-static bool others_run(struct soft_server *s, const struct soft_proc *p)
+static void add_others(struct soft_server *s, const struct soft_proc *p, struct others *others)
 {
 	char path[64];
 	struct dirent *entry;
-	bool run = false;
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
 	tasks = opendir(path);
-	while (tasks && !run && (entry = readdir(tasks))) {
-		if (entry->d_name[0] != '.' &&
-		    !is_registered(s, p, (pid_t)strtol(entry->d_name, NULL, 10)))
-			run = is_busy(dirfd(tasks), entry->d_name);
+	while (tasks && (entry = readdir(tasks))) {
+		if (entry->d_name[0] == '.' ||
+		    is_registered(s, p, (pid_t)strtol(entry->d_name, NULL, 10)))
+			continue;
+		others->busy += is_busy(dirfd(tasks), entry->d_name);
+		add_cpu_time(others, dirfd(tasks), entry->d_name);
 	}
 	if (tasks)
 		closedir(tasks);
-	return run;
 }
 
-static bool any_others_run(struct soft_server *s)
+/* A thread without a CPU wakes nobody: on a loaded machine only its CPU time counts. */
+static bool others_may_wake(struct soft_server *s, struct soft_conn *c, uint64_t asleep_ns)
 {
+	struct others others = { 0 };
+
 	for (const struct soft_proc *p = s->procs; p; p = p->next)
-		if (!p->gone && others_run(s, p))
-			return true;
-	return false;
+		if (!p->gone)
+			add_others(s, p, &others);
+	if (!c->others_ns || c->others_ns > others.cpu_ns)
+		c->others_ns = others.cpu_ns;
+	return others.cpu_ns - c->others_ns < (uint64_t)STALL_NS * others.busy &&
+	       asleep_ns < (others.timed ? STALL_MAX_NS : STALL_NS);
 }
 
 /* Does the thread run, or did it since its switches were @before? *letter 'X': it is gone. */
@@ -209,10 +240,12 @@ static bool stall_look(struct soft_server *s, struct soft_conn *c, uint64_t now)
 	}
 	if (busy || !c->stall_since_ns) {
 		c->stall_since_ns = now;
+		c->others_ns = 0;
 		return busy;
 	}
 	asleep_ns = now - c->stall_since_ns;
-	if (asleep_ns < ASLEEP_NS || (asleep_ns < STALL_NS && (letter == 'D' || any_others_run(s))))
+	if (asleep_ns < ASLEEP_NS || (letter == 'D' && asleep_ns < STALL_NS) ||
+	    others_may_wake(s, c, asleep_ns))
 		return false;
 	if (c->kind == GP_SOFT_TIMER)
 		c->ignored = true;

@@ -107,6 +107,7 @@ struct soft_conn {
 	/* last observation of its thread; start of a stall */
 	uint64_t switches;
 	uint64_t stall_since_ns;
+	uint64_t others_ns; /* CPU time of threads that never called, during the stall */
 	uint64_t clock_debt_ns; /* of reading the clock */
 	bool closing;
 	/* the present request */

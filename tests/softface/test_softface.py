@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -94,6 +95,28 @@ class Face(unittest.TestCase):
         # A thread that waits for a lock of its process's kernel does not run.
         self.assertLess(min(passed() for _ in range(5)), 1000)
 
+    def test_a_thread_that_waits_for_a_cpu_is_waited_for(self):
+        gpu, stream = self.gpu, self.gpu.stream()
+        cpu = min(os.sched_getaffinity(0))
+
+        def compute():
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+            os.sched_setaffinity(threading.get_native_id(), {cpu})
+            sum(range(10000))
+
+        def passed():
+            gpu.launch(gpu.function(b"gp_spin"), [C.c_uint64(10**7)], stream)
+            before = gpu.now()
+            thread = threading.Thread(target=compute)
+            thread.start()
+            thread.join()
+            ns = gpu.now() - before
+            gpu.sync(stream)
+            return ns
+
+        with busy_machine(2, cpu):
+            self.assertLess(max(passed() for _ in range(5)), 10**6)
+
     def test_events_measure_the_gpu(self):
         gpu = self.gpu
         stream, fn = gpu.stream(), gpu.function(b"gp_spin")
@@ -177,10 +200,12 @@ class Face(unittest.TestCase):
 
 
 @contextlib.contextmanager
-def busy_machine(programs):
-    """Meanwhile, @programs processes burn CPU time."""
+def busy_machine(programs, cpu=None):
+    """Meanwhile, @programs processes burn CPU time, of @cpu alone if one is given."""
     burn = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
             for _ in range(programs)]
+    for proc in burn if cpu is not None else ():
+        os.sched_setaffinity(proc.pid, {cpu})
     try:
         yield
     finally:
