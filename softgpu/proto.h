@@ -25,17 +25,19 @@
 /* Interfaces name the devices by their number, from 0. */
 #define GP_SOFT_GPUS_MAX 8u
 #define GP_SOFT_DEVICE_NAME "gpreempt software GPU"
-#define GP_SOFT_UUID(gpu)                                                                         \
+/* Two servers of one machine are two machines: their GPUs have other UUIDs. */
+#define GP_SOFT_UUID(gpu, server)                                                                 \
 	{                                                                                         \
 		0x50, 0xf7, 0x00, (uint8_t)(gpu), 0x67, 0x70, 0x40, 0x00, 0x80, 0x00, 0x73, 0x6f, \
-			0x66, 0x74, 0x30, 0x30                                                    \
+			(uint8_t)((server) >> 24), (uint8_t)((server) >> 16),                     \
+			(uint8_t)((server) >> 8), (uint8_t)(server)                               \
 	}
 #define GP_SOFT_PCI_BUS(gpu) (0x51u + (gpu))
 #define GP_SOFT_GPU_ID(gpu) (GP_SOFT_PCI_BUS(gpu) << 8)
 #define GP_SOFT_DRIVER_VERSION "580.159.04"
 
 enum gp_soft_op {
-	GP_SOFT_HELLO = 1, /* u.hello; timers receive an eventfd */
+	GP_SOFT_HELLO = 1, /* u.hello; reply: value: the server's id; timers receive an eventfd */
 	GP_SOFT_NOW,	   /* reply: value */
 	GP_SOFT_SLEEP,	   /* a: absolute ns; the reply comes at that time */
 	GP_SOFT_RM_OPEN,   /* reply: a file */

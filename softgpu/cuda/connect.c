@@ -29,6 +29,7 @@ extern char **environ;
 
 /* Open connections, for a fork's child to close. */
 static int sockets[SOCKETS_MAX];
+atomic_uint face_server_id;
 static pthread_mutex_t sockets_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t thread_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -257,6 +258,8 @@ static int hello(int sock, uint32_t kind, int *event_fd)
 	};
 	int err = face_call_on(sock, &call);
 
+	if (!err)
+		atomic_store(&face_server_id, (uint32_t)call.rep.value);
 	if (!err && event_fd)
 		*event_fd = call.reply_fd;
 	return err;

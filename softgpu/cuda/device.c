@@ -14,7 +14,8 @@ static CUdevice device_count;		   /* both set once, by cuInit */
 
 static void uuid_text(uint32_t gpu, char text[48])
 {
-	const uint8_t u[16] = GP_SOFT_UUID(gpu);
+	const uint32_t server = atomic_load(&face_server_id);
+	const uint8_t u[16] = GP_SOFT_UUID(gpu, server);
 	int n = snprintf(text, 48, "GPU-");
 
 	for (int i = 0; i < 16; i++)
@@ -122,10 +123,11 @@ CUresult do_cuDeviceGetName(char *name, int len, CUdevice dev)
 
 CUresult do_cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 {
+	const uint32_t server = atomic_load(&face_server_id);
 	CUresult err = check_device(uuid, dev);
 
 	if (!err)
-		*uuid = (CUuuid){ GP_SOFT_UUID(visible[dev]) };
+		*uuid = (CUuuid){ GP_SOFT_UUID(visible[dev], server) };
 	return err;
 }
 

@@ -13,6 +13,7 @@
 #define GP_SOFT_FACE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +56,7 @@ struct face_call {
 int face_call(struct face_call *call);
 int face_call_on(int sock, struct face_call *call);
 int face_connect(uint32_t kind, int *event_fd);
+extern atomic_uint face_server_id; /* of the last connection */
 void face_disconnect(int sock);
 int face_op(uint32_t op, uint64_t a, uint64_t b, struct gp_soft_rep *rep);
 

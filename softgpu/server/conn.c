@@ -36,6 +36,7 @@ struct soft_server *soft_server_create(int listen_fd, const struct soft_options 
 		return NULL;
 	gp_model_config_h200(&s->cfg);
 	s->listen_fd = listen_fd;
+	s->id = options->id;
 	s->memory_bytes = options->memory_bytes ? options->memory_bytes : SOFT_VRAM_BYTES;
 	s->faults = options->faults;
 	if (options->copy_bytes_per_us)

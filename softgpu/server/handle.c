@@ -104,7 +104,7 @@ static bool hello(struct soft_server *s, struct soft_conn *c)
 	c->tid = req->u.hello.tid;
 	if (c->kind == GP_SOFT_THREAD)
 		c->status_fd = open_status(s, c);
-	soft_reply(s, c, 0, 0, 0, NULL, 0, fd);
+	soft_reply(s, c, 0, s->id, 0, NULL, 0, fd);
 	return true;
 }
 

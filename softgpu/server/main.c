@@ -56,6 +56,16 @@ static int listen_at(const char *path)
 	return fd;
 }
 
+/* FNV-1a: servers at other paths have other ids, and a restarted one has its own again. */
+static uint32_t id_of(const char *path)
+{
+	uint32_t id = 2166136261u;
+
+	for (; *path; path++)
+		id = (id ^ (unsigned char)*path) * 16777619u;
+	return id;
+}
+
 static void detach(void)
 {
 	const char *log = getenv(LOG_ENV);
@@ -159,6 +169,7 @@ int main(int argc, char **argv)
 		errno = EINVAL;
 		return fail("cannot listen at relative path", path);
 	}
+	options.id = id_of(path);
 	if (!options.gpus) {
 		fprintf(stderr,
 			"gpreempt-softgpud: " GP_SOFT_ENV_GPUS

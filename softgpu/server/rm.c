@@ -556,9 +556,10 @@ static const struct soft_gpu *gpu_by_id(const struct soft_server *s, uint32_t gp
 	return NULL;
 }
 
-static uint32_t gpu_uuid(const struct soft_gpu *gpu, struct gp_rm_uuid_from_gpu_id *p)
+static uint32_t gpu_uuid(const struct soft_server *s, const struct soft_gpu *gpu,
+			 struct gp_rm_uuid_from_gpu_id *p)
 {
-	const uint8_t uuid[16] = GP_SOFT_UUID(gpu ? gpu->index : 0);
+	const uint8_t uuid[16] = GP_SOFT_UUID(gpu ? gpu->index : 0, s->id);
 
 	if (!gpu)
 		return GP_RM_ERR_INVALID_ARGUMENT;
@@ -642,7 +643,7 @@ static uint32_t control_client(struct rm_call *call, struct soft_client *cl, uin
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GET_UUID_FROM_GPU_ID:
 		return SIZED(call, gp_rm_uuid_from_gpu_id) ?
-			       gpu_uuid(gpu_by_id(s, *(uint32_t *)call->params), call->params) :
+			       gpu_uuid(s, gpu_by_id(s, *(uint32_t *)call->params), call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	default:
 		return GP_RM_ERR_NOT_SUPPORTED;
@@ -829,7 +830,7 @@ static uint32_t set_mode(struct rm_call *call, const struct soft_gpu *gpu, struc
 
 static uint32_t gid_info(const struct soft_gpu *gpu, struct gp_rm_gid_info *p)
 {
-	const uint8_t uuid[16] = GP_SOFT_UUID(gpu->index);
+	const uint8_t uuid[16] = GP_SOFT_UUID(gpu->index, gpu->server->id);
 
 	if (!(p->flags & GP_RM_GID_BINARY_SHA1))
 		return GP_RM_ERR_NOT_SUPPORTED;

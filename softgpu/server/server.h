@@ -107,7 +107,7 @@ struct soft_conn {
 	/* last observation of its thread; start of a stall */
 	uint64_t switches;
 	uint64_t stall_since_ns;
-	uint64_t others_ns; /* CPU time of threads that never called, during the stall */
+	uint64_t others_ns;	/* CPU time of threads that never called, during the stall */
 	uint64_t clock_debt_ns; /* of reading the clock */
 	bool closing;
 	/* the present request */
@@ -161,6 +161,7 @@ struct soft_client {
 struct soft_server {
 	struct soft_gpu gpu[GP_SOFT_GPUS_MAX];
 	uint32_t gpus;
+	uint32_t id; /* in the UUIDs of its GPUs */
 	struct gp_model_config cfg;
 	int epoll_fd, listen_fd;
 	struct soft_conn *conns;
@@ -191,6 +192,7 @@ struct soft_conn *soft_ready(struct soft_server *s);
 
 struct soft_options {
 	uint32_t gpus;		    /* 1 to GP_SOFT_GPUS_MAX */
+	uint32_t id;		    /* in the UUIDs of its GPUs */
 	uint64_t memory_bytes;	    /* 0: SOFT_VRAM_BYTES */
 	uint64_t copy_bytes_per_us; /* 0: the card's */
 	const char *faults;	    /* path of the file of planted faults, or NULL */

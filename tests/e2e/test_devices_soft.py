@@ -67,9 +67,21 @@ class WhichThereAre(TwoDevices):
             self.assertIn(f"device {device}", said)
         self.assertIn("soft1: the short slice is free", said)
 
+    def uuids(self):
+        proc = self.ready(self.both(CLI, "run", "--class=be", "--"))
+        uuids = self.on_each(proc, "uuid")
+        self.ends_right(proc)
+        return uuids
+
+    def test_each_server_has_cards_of_its_own(self):
+        first = self.uuids()
+        self.env["GPREEMPT_SOFTGPU"] = os.path.join(self.dir, "other")
+        self.assertEqual(len({*first.values(), *self.uuids().values()}), 4)
+
     def test_a_program_sees_what_it_is_told_to(self):
+        uuid = self.uuids()["soft1"]
         for visible, devices in (("0,1", 2), ("1", 1), ("1,7,0", 1), ("GPU-50f70001", 1),
-                                 ("gpu-50f70001-6770-4000-8000-736f66743030,0", 2)):
+                                 (f"{uuid.lower()},0", 2)):
             with self.subTest(visible):
                 proc = self.ready(self.both(CUDA_VISIBLE_DEVICES=visible), devices)
                 proc.communicate("", timeout=PATIENCE_S)
