@@ -9,6 +9,7 @@
 
 #include "bench/plan/reader.h"
 #include "runtime/duration.h"
+#include "runtime/size.h"
 
 #define BLOCKS_MAX 65536u
 #define SCALE_MIN 8 /* below, the vertices fill no block */
@@ -81,15 +82,8 @@ static bool take_row(struct named *n, const char *what, char *text, size_t max, 
 static bool take_bytes(struct named *n, const char *what, const char *text, uint64_t max,
 		       uint64_t *bytes)
 {
-	static const char *const unit[] = { "B", "KiB", "MiB", "GiB" };
-	const size_t digits = strspn(text, "0123456789");
-	const uint64_t number = strtoull(text, NULL, 10);
-
-	for (unsigned int i = 0; i < 4 && digits && digits < 12; i++) {
-		*bytes = number << 10 * i;
-		if (!strcmp(text + digits, unit[i]) && number && *bytes <= max)
-			return true;
-	}
+	if (!gp_parse_size(text, bytes) && *bytes && *bytes <= max)
+		return true;
 	return gp_workload_wrong(n->reader,
 				 "%s: found \"%s\", a size such as 4MiB, up to %llu%s, "
 				 "is wanted",

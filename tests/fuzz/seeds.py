@@ -32,6 +32,8 @@ def texts():
             "too-long": "1.1234567890s", "no-unit": "12", "no-digits": "1.s",
             "huge": "18446744073709551616ns", "huge-s": "99999999999s",
             "part": "0.5ns", "pid": "4711", "pid-huge": "4294967296",
+            "size": "64MiB", "size-huge": "16777216TiB", "size-b": "7B", "size-range": "1GiB:2GiB",
+            "size-min": "1GiB:", "size-max": ":2GiB",
             "sign": "-1", "empty": ""}.items():
         put("cli", name, text)
     for name, text in {
