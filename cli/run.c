@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/pool.h"
+#include "runtime/size.h"
 
 struct run {
 	struct gp_cmd_args cmd;
@@ -18,7 +19,7 @@ struct run {
 	bool no_pile;
 	bool no_preload;
 	bool no_daemon;
-	bool memory;
+	const char *memory; /* "1" or MIN:MAX */
 	struct gp_pool_args pool;
 };
 
@@ -49,13 +50,30 @@ static const struct argp_option options[] = {
 	  "NVIDIA: run CMD in its class's MPS pool, beside other programs of this user, which "
 	  "gpreempt starts and ends; with at most PERCENT of the GPU's threads",
 	  0 },
-	{ "mem", 'm', NULL, 0,
+	{ "mem", 'm', "MIN:MAX", OPTION_ARG_OPTIONAL,
 	  "be: when a latency-critical allocation does not fit, stop CMD, keep its device memory "
 	  "on "
-	  "the host, and continue CMD when there is room",
+	  "the host, and continue CMD when there is room; none leaves while CMD has up to MIN, and "
+	  "CMD has at most MAX: 8GiB:20GiB, 8GiB: or :20GiB",
 	  0 },
 	{ 0 },
 };
+
+static error_t parse_memory(const char **memory, const char *text)
+{
+	struct gp_size_range range;
+	int err;
+
+	*memory = text ? text : "1";
+	err = text ? gp_parse_size_range(text, &range) : 0;
+	if (!err)
+		return 0;
+	gp_fail("run: --mem=%s: %s; write sizes with a unit, such as 8GiB:20GiB, 8GiB: or :20GiB",
+		text,
+		err == -ERANGE ? "MAX is 0, or less than MIN, or a size is too large" :
+				 "not MIN:MAX");
+	return GP_ARGS_SAID;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -77,8 +95,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'O':
 		return gp_pool_parse(&r->pool, arg);
 	case 'm':
-		r->memory = true;
-		return 0;
+		return parse_memory(&r->memory, arg);
 	case 'D':
 		r->no_daemon = true;
 		return 0;
@@ -114,7 +131,7 @@ int gp_verb_run(int argc, char **argv)
 		return gp_fail("run: --auto-hold needs --class=lc; best-effort never holds");
 	if (r.memory && strncmp(r.cmd.class_text, "be", 2))
 		return gp_fail("run: --mem needs --class=be; latency-critical memory stays");
-	if ((r.memory && setenv("GPREEMPT_MEMORY", "1", 1)) ||
+	if ((r.memory && setenv("GPREEMPT_MEMORY", r.memory, 1)) ||
 	    (r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
 	    (r.no_preload && setenv("GPREEMPT_PRELOAD", "0", 1)) ||
 	    (r.no_daemon && setenv("GPREEMPT_START_DAEMON", "0", 1)) ||
@@ -122,7 +139,7 @@ int gp_verb_run(int argc, char **argv)
 	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))
 		return gp_fail("run: cannot set the environment: %s", strerror(errno));
 	r.pool.no_daemon = r.no_daemon;
-	r.pool.memory = r.memory;
+	r.pool.memory = r.memory != NULL;
 	gp_pool_ask(&r.pool, r.cmd.class_text);
 	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device, r.cmd.argv[0]);
 	if (!err && r.pool.wanted)

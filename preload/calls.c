@@ -13,6 +13,7 @@
 
 #include "preload/got.h"
 #include "preload/memory.h"
+#include "preload/quota.h"
 #include "preload/watch.h"
 
 #define CU_GET_PROC_ADDRESS_PER_THREAD 2u
@@ -42,6 +43,8 @@ static const struct gp_stub *_Atomic the_stub;
 #define WORD_DESTROY(...) FIRST(__VA_ARGS__, )
 #define WORD_COPY_SYNC(...) NULL
 #define WORD_ROOM(...) NULL
+#define WORD_HAVE(...) NULL
+#define WORD_POOL(...) NULL
 #define WORD_USE(...) NULL
 
 #define DRIVER(symbol, count, ...)                                                             \
@@ -51,7 +54,20 @@ static const struct gp_stub *_Atomic the_stub;
 /* The kind that watch.c sees. */
 static inline enum gp_call_kind seen_as(enum gp_call_kind kind)
 {
-	return kind == GP_CALL_ROOM ? GP_CALL_SYNC : kind;
+	switch (kind) {
+	case GP_CALL_ROOM:
+	case GP_CALL_HAVE:
+		return GP_CALL_SYNC;
+	case GP_CALL_POOL:
+		return GP_CALL_COPY;
+	default:
+		return kind;
+	}
+}
+
+static inline bool is_counted(enum gp_call_kind kind)
+{
+	return kind == GP_CALL_ROOM || kind == GP_CALL_HAVE || kind == GP_CALL_POOL;
 }
 
 /* How a call of that kind uses memory. A wait may end while memory is out. */
@@ -60,6 +76,7 @@ static inline enum gp_memory_use use_of(enum gp_call_kind kind)
 	switch (kind) {
 	case GP_CALL_COPY:
 	case GP_CALL_COPY_SYNC:
+	case GP_CALL_POOL:
 	case GP_CALL_USE:
 		return GP_MEMORY_USE_NAMES;
 	case GP_CALL_RECORD:
@@ -75,18 +92,26 @@ static inline enum gp_memory_use use_of(enum gp_call_kind kind)
 #define WATCHED(kind, symbol, count, ...)                                                          \
 	static int our_##symbol(GP_PARAMS_##count(__VA_ARGS__))                                    \
 	{                                                                                          \
+		const uint64_t words[] = { GP_WORDS_##count(__VA_ARGS__) };                        \
 		const bool names = gp_memory_enter(use_of(GP_CALL_##kind));                        \
+		struct gp_quota_call q = { 0 };                                                    \
 		struct gp_memory_try t = { 0 };                                                    \
 		struct gp_watched w;                                                               \
+		int result = 0;                                                                    \
 		bool seen;                                                                         \
-		int result;                                                                        \
                                                                                                    \
+		if (is_counted(GP_CALL_##kind))                                                    \
+			result = gp_quota_enter(&q, GP_ID_##symbol, words);                        \
+		if (result)                                                                        \
+			goto out;                                                                  \
 		seen = gp_watch_enter(&w, seen_as(GP_CALL_##kind), WORD_##kind(GP_NAMES_##count)); \
 		do {                                                                               \
 			result = DRIVER(symbol, count, __VA_ARGS__)(GP_NAMES_##count);             \
 		} while (GP_CALL_##kind == GP_CALL_ROOM && gp_memory_again(&t, result));           \
 		if (seen)                                                                          \
 			gp_watch_end(&w, result);                                                  \
+		gp_quota_leave(&q, result);                                                        \
+	out:                                                                                       \
 		if (names)                                                                         \
 			gp_memory_leave();                                                         \
 		return result;                                                                     \
@@ -99,28 +124,63 @@ static inline enum gp_memory_use use_of(enum gp_call_kind kind)
 
 static int our_cuMemAlloc_v2(void *at, uint64_t bytes)
 {
+	const uint64_t words[] = { (uint64_t)at, bytes };
+	struct gp_quota_call q;
 	struct gp_memory_try t = { 0 };
 	struct gp_watched w;
-	const bool seen = gp_watch_enter(&w, GP_CALL_SYNC, NULL);
-	int result;
+	int result = gp_quota_enter(&q, GP_ID_cuMemAlloc_v2, words);
+	bool seen;
 
+	if (result)
+		return result;
+	seen = gp_watch_enter(&w, GP_CALL_SYNC, NULL);
 	do {
 		result = gp_memory_alloc(DRIVER(cuMemAlloc_v2, 2, P, L), at, bytes);
 	} while (gp_memory_again(&t, result));
 	if (seen)
 		gp_watch_end(&w, result);
+	gp_quota_leave(&q, result);
 	return result;
 }
 
 static int our_cuMemFree_v2(uint64_t at)
 {
+	struct gp_quota_call q;
 	struct gp_watched w;
 	const bool seen = gp_watch_enter(&w, GP_CALL_SYNC, NULL);
-	const int result = gp_memory_free(DRIVER(cuMemFree_v2, 1, L), at);
+	int result;
 
+	(void)gp_quota_enter(&q, GP_ID_cuMemFree_v2, &at);
+	result = gp_memory_free(DRIVER(cuMemFree_v2, 1, L), at);
 	if (seen)
 		gp_watch_end(&w, result);
+	gp_quota_leave(&q, result);
 	return result;
+}
+
+static int our_cuMemGetInfo_v2(void *free, void *total)
+{
+	const int result = DRIVER(cuMemGetInfo_v2, 2, P, P)(free, total);
+	uint64_t other = UINT64_MAX;
+
+	if (!result)
+		gp_quota_info(free ? free : &other, total ? total : &other);
+	return result;
+}
+
+static int our_cuMemGetInfo(void *free, void *total)
+{
+	const int result = DRIVER(cuMemGetInfo, 2, P, P)(free, total);
+	uint32_t *const narrow[] = { free, total };
+	uint64_t wide[] = { free ? *narrow[0] : 0, total ? *narrow[1] : 0 };
+
+	if (result)
+		return result;
+	gp_quota_info(&wide[0], &wide[1]);
+	for (size_t i = 0; i < 2; i++)
+		if (narrow[i])
+			*narrow[i] = (uint32_t)wide[i];
+	return 0;
 }
 
 static int our_cuMemGetAddressRange_v2(void *base, void *bytes, uint64_t at)
@@ -136,8 +196,10 @@ static int our_cuCtxDestroy_v2(void *context)
 	(void)gp_memory_enter(GP_MEMORY_USE_WORK);
 	(void)gp_watch_enter(&w, GP_CALL_DESTROY, context);
 	result = DRIVER(cuCtxDestroy_v2, 1, P)(context);
-	if (!result)
+	if (!result) {
 		gp_memory_context_gone(context);
+		gp_quota_context_gone(context);
+	}
 	return result;
 }
 

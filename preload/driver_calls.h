@@ -26,9 +26,12 @@ enum gp_call_kind {
 	GP_CALL_UNLOAD,	     /* like SYNC, and functions are unloaded */
 	GP_CALL_DESTROY,     /* destroys its first argument, a context */
 	GP_CALL_ROOM,	     /* like SYNC, and may find too little device memory */
-	GP_CALL_ALLOC,	     /* likewise; memory.c may do it instead */
+	GP_CALL_HAVE,	     /* like SYNC, and device memory comes or goes */
+	GP_CALL_POOL,	     /* like COPY, and device memory of a pool comes or goes */
+	GP_CALL_ALLOC,	     /* like ROOM; memory.c may do it instead */
 	GP_CALL_FREE,	     /* frees memory of an ALLOC */
 	GP_CALL_RANGE,	     /* finds the piece of an ALLOC */
+	GP_CALL_INFO,	     /* reports how much memory is free */
 	GP_CALL_USE,	     /* names memory, and is no work of a request */
 	GP_CALL_LOOKUP,	     /* finds other calls */
 };
@@ -43,6 +46,9 @@ enum gp_call_kind {
 #define GP_SEEN_COPY(...) __VA_ARGS__
 #define GP_SEEN_COPY_SYNC(...) __VA_ARGS__
 #define GP_SEEN_ROOM(...) __VA_ARGS__
+#define GP_SEEN_HAVE(...) __VA_ARGS__
+#define GP_SEEN_POOL(...) __VA_ARGS__
+#define GP_SEEN_INFO(...) __VA_ARGS__
 #define GP_SEEN_ALLOC(...) __VA_ARGS__
 #define GP_SEEN_FREE(...) __VA_ARGS__
 #define GP_SEEN_RANGE(...) __VA_ARGS__
@@ -111,6 +117,25 @@ struct gp_call_handle {
 #define GP_NAMES_9 p9, GP_NAMES_8
 #define GP_NAMES_10 p10, GP_NAMES_9
 #define GP_NAMES_11 p11, GP_NAMES_10
+/* The parameters as words; 0: it is none. */
+#define GP_WORD_P(p) (uint64_t)(p)
+#define GP_WORD_C(p) (uint64_t)(p)
+#define GP_WORD_S(p) (uint64_t)(p)
+#define GP_WORD_U(p) (uint64_t)(p)
+#define GP_WORD_L(p) (uint64_t)(p)
+#define GP_WORD_H(p) 0
+#define GP_WORDS_0() 0
+#define GP_WORDS_1(a) GP_WORD_##a(p1)
+#define GP_WORDS_2(a, ...) GP_WORD_##a(p2), GP_WORDS_1(__VA_ARGS__)
+#define GP_WORDS_3(a, ...) GP_WORD_##a(p3), GP_WORDS_2(__VA_ARGS__)
+#define GP_WORDS_4(a, ...) GP_WORD_##a(p4), GP_WORDS_3(__VA_ARGS__)
+#define GP_WORDS_5(a, ...) GP_WORD_##a(p5), GP_WORDS_4(__VA_ARGS__)
+#define GP_WORDS_6(a, ...) GP_WORD_##a(p6), GP_WORDS_5(__VA_ARGS__)
+#define GP_WORDS_7(a, ...) GP_WORD_##a(p7), GP_WORDS_6(__VA_ARGS__)
+#define GP_WORDS_8(a, ...) GP_WORD_##a(p8), GP_WORDS_7(__VA_ARGS__)
+#define GP_WORDS_9(a, ...) GP_WORD_##a(p9), GP_WORDS_8(__VA_ARGS__)
+#define GP_WORDS_10(a, ...) GP_WORD_##a(p10), GP_WORDS_9(__VA_ARGS__)
+#define GP_WORDS_11(a, ...) GP_WORD_##a(p11), GP_WORDS_10(__VA_ARGS__)
 
 enum gp_call_id {
 #define GP_CALL(kind, name, symbol, ...) GP_SEEN_##kind(GP_ID_##symbol, )

@@ -8,7 +8,9 @@
 
 #include "client/engine.h"
 #include "preload/calls.h"
+#include "preload/quota.h"
 #include "runtime/log.h"
+#include "runtime/size.h"
 
 #define CU_OUT_OF_MEMORY 2
 #define LEAST_BYTES (1u << 20) /* smaller ones stay the driver's */
@@ -55,6 +57,7 @@ static bool load(void)
 		NAME(mem_unmap, "cuMemUnmap"),
 		NAME(memcpy_dtoh, "cuMemcpyDtoHAsync_v2"),
 		NAME(memcpy_htod, "cuMemcpyHtoDAsync_v2"),
+		NAME(primary_get_state, "cuDevicePrimaryCtxGetState"),
 		NAME(stream_create, "cuStreamCreate"),
 		NAME(stream_synchronize, "cuStreamSynchronize"),
 #undef NAME
@@ -70,7 +73,7 @@ static bool load(void)
 	return true;
 }
 
-static bool is_loaded(void)
+bool gp_memory_is_loaded(void)
 {
 	static atomic_int loaded; /* 1: yes, 2: the driver lacks something */
 
@@ -81,11 +84,20 @@ static bool is_loaded(void)
 
 void gp_memory_start(bool lc)
 {
+	struct gp_size_range limits = { 0, UINT64_MAX };
 	const char *text = secure_getenv("GPREEMPT_MEMORY");
 
 	asks = lc;
-	if (text && !strcmp(text, "1"))
-		atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
+	if (!text || !strcmp(text, "0"))
+		return;
+	if (strcmp(text, "1") && gp_parse_size_range(text, &limits)) {
+		gp_log(GP_LOG_WARN,
+		       "GPREEMPT_MEMORY=%s: not 1 or MIN:MAX; memory of this process stays", text);
+		return;
+	}
+	gp_memory.min = limits.min;
+	gp_quota_start(limits.max);
+	atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
 }
 
 /* ---- calls that wait while memory is out --------------------------------------- */
@@ -236,7 +248,7 @@ static bool on_the_device(void)
 	const struct gp_memory_prop want = prop();
 	int device, err;
 
-	if (!is_loaded() || gp_memory_cuda.ctx_get_device(&device))
+	if (!gp_memory_is_loaded() || gp_memory_cuda.ctx_get_device(&device))
 		return false;
 	if (gp_memory.device >= 0)
 		return device == gp_memory.device && granularity;
@@ -398,7 +410,7 @@ bool gp_memory_again(struct gp_memory_try *t, int result)
 
 	if (result != CU_OUT_OF_MEMORY || !asks || t->last || gp_engine_state())
 		return false;
-	if (!is_loaded() || gp_memory_cuda.ctx_get_device(&device) ||
+	if (!gp_memory_is_loaded() || gp_memory_cuda.ctx_get_device(&device) ||
 	    gp_memory_cuda.device_get_uuid(uuid, device))
 		return false;
 	if (!t->since_ns)

@@ -53,6 +53,7 @@ extern struct gp_memory {
 	_Atomic(uint64_t) resident, out, moves; /* bytes of the pieces; read without the lock */
 	uint8_t uuid[16];			/* of their one device */
 	int device;				/* its number in this process; -1: none yet */
+	uint64_t min; /* a program that has no more keeps it; set by gp_memory_start() */
 } gp_memory;
 
 /* The driver's functions. Names as cuda.h has them, without "cu". */
@@ -94,6 +95,7 @@ extern struct gp_memory_cuda {
 	int (*mem_unmap)(uint64_t at, size_t bytes);
 	int (*memcpy_dtoh)(void *to, uint64_t from, size_t bytes, void *stream);
 	int (*memcpy_htod)(uint64_t to, const void *from, size_t bytes, void *stream);
+	int (*primary_get_state)(int device, unsigned int *flags, int *active);
 	int (*stream_create)(void **stream, unsigned int flags);
 	int (*stream_synchronize)(void *stream);
 } gp_memory_cuda;
@@ -102,6 +104,8 @@ extern struct gp_memory_cuda {
 
 /** As GPREEMPT_MEMORY asks. @asks: an allocation that does not fit asks others for room. */
 void gp_memory_start(bool asks);
+/** gp_memory_cuda is whole. */
+bool gp_memory_is_loaded(void);
 /** Make memory for @piece and map it. 0 or CUDA's error, and nothing was made. */
 int gp_memory_fill(struct gp_memory_piece *piece);
 void gp_memory_unfill(struct gp_memory_piece *piece);

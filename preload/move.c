@@ -10,6 +10,7 @@
 
 #include "preload/host.h"
 #include "preload/memory.h"
+#include "preload/quota.h"
 #include "runtime/log.h"
 
 #define DRAIN_NS 50000000
@@ -331,6 +332,13 @@ static void *run(void *arg)
 		serve();
 }
 
+/* Of its memory that can leave, all leaves or nothing. */
+static bool may_leave(void)
+{
+	return gp_quota_had(gp_memory.device) > gp_memory.min &&
+	       (!atomic_load(&mover.failed_ns) || now_ns() - mover.failed_ns > QUIET_NS);
+}
+
 void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat)
 {
 	*stat = (struct gp_memory_stat){ 0 };
@@ -338,7 +346,7 @@ void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *s
 		return;
 	stat->out = atomic_load(&gp_memory.out);
 	stat->moves = atomic_load(&gp_memory.moves);
-	if (!atomic_load(&mover.failed_ns) || now_ns() - mover.failed_ns > QUIET_NS)
+	if (may_leave())
 		stat->movable = atomic_load(&gp_memory.resident);
 	if (leave)
 		atomic_store(&mover.asked_ns, now_ns());

@@ -74,7 +74,7 @@ SHARED = {
     "preload/stub/elf.h": {"preload"},
     "bench/gpu/opts.h": {"bench/cmd"},
     "runtime/duration.h": {"bench/plan"},
-    "runtime/size.h": {"bench/plan"},
+    "runtime/size.h": {"bench/plan", "preload"},
     "runtime/clocks.h": {"bench/apps"},
     "cli/parse.h": {"libhsaq/cmd"},
     "cli/text.h": {"libhsaq/cmd"},

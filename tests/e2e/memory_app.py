@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of test_memory_soft.py: memory_app.py be|lc|plain|fork MIB. They speak with the test by lines."""
+"""Programs of test_memory_soft.py: memory_app.py be|lc|plain|fork|limit MIB. They speak with the test by lines."""
 import ctypes as C
 import os
+import struct
 import sys
 import threading
 
@@ -101,4 +102,40 @@ def fork(mib):
         os.waitpid(pid, 0)
 
 
-{"be": be, "lc": lc, "plain": plain, "fork": fork}[sys.argv[1]](int(sys.argv[2]))
+PROP = struct.pack("=IIIi16xQ", 1, 0, 1, 0, 0)     # pinned memory of device 0
+
+
+def limit(mib):
+    """Lines to memory: alloc MIB, create MIB, free, drop, reset, info. The answer is CUDA's error."""
+    gpu = worker.Gpu()
+    at, handle = [], []
+    info = C.c_void_p()
+    gpu.call("cuGetProcAddress_v2", b"cuMemGetInfo", C.byref(info), 12000, C.c_uint64(0), None)
+    ways = gpu.lib.cuMemGetInfo_v2, C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_void_p)(info.value)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        word, *args = line.split()
+        new = C.c_uint64()
+        size = C.c_size_t(int(float(args[0]) * MIB)) if args else None
+        if word == "info":
+            free, total = C.c_size_t(), C.c_size_t()
+            errors = {way(C.byref(free), C.byref(total)) for way in ways[::-1]}
+            print(*errors, free.value // MIB, total.value // MIB, flush=True)
+            continue
+        if word == "alloc":
+            error = gpu.lib.cuMemAlloc_v2(C.byref(new), size)
+            at += [] if error else [new]
+        elif word == "create":
+            error = gpu.lib.cuMemCreate(C.byref(new), size, PROP, C.c_uint64(0))
+            handle += [] if error else [new]
+        elif word == "free":
+            error = gpu.lib.cuMemFree_v2(at.pop())
+        elif word == "drop":
+            error = gpu.lib.cuMemRelease(handle.pop())
+        elif word == "reset":
+            error = gpu.lib.cuDevicePrimaryCtxReset_v2(0)
+            gpu = worker.Gpu()
+        print(error, flush=True)
+
+
+{"limit": limit, "be": be, "lc": lc, "plain": plain, "fork": fork}[sys.argv[1]](int(sys.argv[2]))

@@ -30,7 +30,8 @@ class Memory(MemoryRig):
         self.assertEqual(self.said("be") + self.said("lc"), "")
 
     def test_ls(self):
-        be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", LC_MIB)
+        be = self.app("be", BE_MIB, "--mem", role="plain")
+        lc = self.app("lc", LC_MIB)
         self.assertEqual(self.rows()[be.pid]["memory"],
                          {"movable_bytes": BE_MIB << 20, "out_bytes": 0, "moves": 0})
         self.assertEqual(self.take(lc), "got 0\n")

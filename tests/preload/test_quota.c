@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory that is counted by driver calls, and its limit. */
+#include <stdlib.h>
+
+/* Tests link the library, not the preload: its sources are part of this one. */
+#include "preload/quota.c"
+#include "tests/common/gp_test.h"
+
+#define MAX (1ull << 20)
+#define KIB 1024ull
+
+struct gp_memory_cuda gp_memory_cuda;
+static int device, active;
+static void *context = (void *)0x77;
+
+bool gp_memory_is_loaded(void)
+{
+	return true;
+}
+
+static int get_device(int *out)
+{
+	*out = device;
+	return 0;
+}
+
+static int get_context(void **out)
+{
+	*out = context;
+	return 0;
+}
+
+static int get_state(int of, unsigned int *flags, int *out)
+{
+	*out = active;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	gp_memory_cuda = (struct gp_memory_cuda){
+		.ctx_get_device = get_device,
+		.ctx_get_current = get_context,
+		.primary_get_state = get_state,
+	};
+	device = active = 0;
+	gp_quota_start(MAX);
+	return 0;
+}
+
+/* Each test gives all back. */
+static int teardown(void **state)
+{
+	for (int i = 0; i < GP_QUOTA_DEVICES; i++)
+		assert_int_equal(gp_quota_had(i), 0);
+	for (size_t i = 0; i < BUCKETS; i++)
+		assert_null(quota.bucket[i]);
+	return 0;
+}
+
+#define WORD(x) ((uint64_t)(uintptr_t)(x))
+/* One call; the driver answers @result. */
+#define CALL(name, result, ...) call(GP_ID_##name, result, (const uint64_t[]){ __VA_ARGS__ })
+
+static int call(enum gp_call_id id, int result, const uint64_t *arg)
+{
+	struct gp_quota_call c;
+	const int err = gp_quota_enter(&c, id, arg);
+
+	if (!err)
+		gp_quota_leave(&c, result);
+	return err ? err : result;
+}
+
+static void counts_addresses(void **state)
+{
+	uint64_t at = 0x1000, other = 0x2000;
+	uint32_t narrow = 0x3000;
+
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), 512 * KIB), 0);
+	assert_int_equal(CALL(cuMemAllocManaged, 0, WORD(&other), 256 * KIB, 1), 0);
+	assert_int_equal(CALL(cuMemAlloc, 0, WORD(&narrow), 128 * KIB), 0);
+	assert_int_equal(gp_quota_had(0), 896 * KIB);
+	/* What the driver refuses does not count. */
+	assert_int_equal(CALL(cuMemAlloc_v2, 2, WORD(&at), 1 * KIB), 2);
+	assert_int_equal(CALL(cuMemFree_v2, 1, at), 1);
+	assert_int_equal(gp_quota_had(0), 896 * KIB);
+	assert_int_equal(CALL(cuMemFree_v2, 0, 0x999), 0);
+	assert_int_equal(gp_quota_had(0), 896 * KIB);
+	assert_int_equal(CALL(cuMemFree_v2, 0, at), 0);
+	assert_int_equal(CALL(cuMemFree_v2, 0, other), 0);
+	assert_int_equal(CALL(cuMemFree, 0, narrow), 0);
+}
+
+static void refuses_past_the_limit(void **state)
+{
+	uint64_t at = 0x1000, other = 0x2000;
+
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), MAX + 1), CU_OUT_OF_MEMORY);
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), UINT64_MAX), CU_OUT_OF_MEMORY);
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), MAX), 0);
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&other), 1), CU_OUT_OF_MEMORY);
+	assert_int_equal(CALL(cuMemCreate, 0, WORD(&other), 1, 0), 0);
+	/* Each device has its own. */
+	device = 1;
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&other), KIB), 0);
+	assert_int_equal(gp_quota_had(1), KIB);
+	assert_int_equal(CALL(cuMemFree_v2, 0, other), 0);
+	assert_int_equal(CALL(cuMemFree_v2, 0, at), 0);
+}
+
+static void counts_pools(void **state)
+{
+	uint64_t at = 0x1000, other = 0x2000;
+
+	assert_int_equal(CALL(cuMemAllocAsync, 0, WORD(&at), KIB, 0), 0);
+	assert_int_equal(CALL(cuMemAllocFromPoolAsync_ptsz, 0, WORD(&other), KIB, 0, 0), 0);
+	/* It is none of the context's. */
+	gp_quota_context_gone(context);
+	assert_int_equal(gp_quota_had(0), 2 * KIB);
+	assert_int_equal(CALL(cuMemFreeAsync_ptsz, 0, at, 0), 0);
+	assert_int_equal(CALL(cuMemFree_v2, 0, other), 0);
+}
+
+static void counts_pitch_and_arrays(void **state)
+{
+	const struct {
+		size_t size[2];
+		uint32_t format, channels;
+	} flat = { { 16, 8 }, 0x20, 4 };
+	const struct {
+		uint32_t size[2], format, channels;
+	} old = { { 16, 0 }, 0x02, 2 };
+	struct {
+		size_t size[3];
+		uint32_t format, channels, flags;
+	} deep = { { 8, 4, 2 }, 0x01, 1, 0 };
+	uint64_t at[6] = { 1, 2, 3, 4, 5, 6 };
+	size_t pitch;
+
+	assert_int_equal(CALL(cuMemAllocPitch_v2, 0, WORD(&at[0]), WORD(&pitch), 513, 3, 4), 0);
+	assert_int_equal(gp_quota_had(0), 3 * KIB);
+	assert_int_equal(CALL(cuMemAllocPitch_v2, 0, WORD(&at[0]), WORD(&pitch), SIZE_MAX, 3, 4),
+			 CU_OUT_OF_MEMORY);
+	assert_int_equal(CALL(cuArrayCreate_v2, 0, WORD(&at[1]), WORD(&flat)), 0);
+	assert_int_equal(gp_quota_had(0), 3 * KIB + 16 * 8 * 16);
+	assert_int_equal(CALL(cuArrayCreate, 0, WORD(&at[2]), WORD(&old)), 0);
+	assert_int_equal(gp_quota_had(0), 5 * KIB + 64);
+	assert_int_equal(CALL(cuArray3DCreate_v2, 0, WORD(&at[3]), WORD(&deep)), 0);
+	assert_int_equal(gp_quota_had(0), 5 * KIB + 128);
+	/* 64 + 4*2*1 + 2*1*1 + 1; with layers, all levels have both. */
+	assert_int_equal(CALL(cuMipmappedArrayCreate, 0, WORD(&at[4]), WORD(&deep), 4), 0);
+	assert_int_equal(gp_quota_had(0), 5 * KIB + 128 + 75);
+	assert_int_equal(CALL(cuMipmappedArrayDestroy, 0, at[4]), 0);
+	deep.flags = ARRAY_LAYERED;
+	assert_int_equal(CALL(cuMipmappedArrayCreate, 0, WORD(&at[4]), WORD(&deep), 4), 0);
+	assert_int_equal(gp_quota_had(0), 5 * KIB + 128 + 64 + 16 + 4 + 2);
+	/* Sparse: it has no memory yet. */
+	deep.flags = 0x40;
+	assert_int_equal(CALL(cuArray3DCreate_v2, 0, WORD(&at[5]), WORD(&deep)), 0);
+	assert_int_equal(gp_quota_had(0), 5 * KIB + 128 + 64 + 16 + 4 + 2);
+	assert_int_equal(CALL(cuArrayCreate_v2, 1, WORD(&at[5]), 0), 1);
+	for (size_t i = 1; i < 6; i++)
+		if (i == 4)
+			assert_int_equal(CALL(cuMipmappedArrayDestroy, 0, at[i]), 0);
+		else
+			assert_int_equal(CALL(cuArrayDestroy, 0, at[i]), 0);
+	assert_int_equal(CALL(cuMemFree_v2, 0, at[0]), 0);
+}
+
+/* Memory of a handle lasts until the handle is released, and mapped nowhere. */
+static void counts_handles(void **state)
+{
+	struct gp_memory_prop prop = { .type = 1, .location = { 1, 3 } };
+	uint64_t handle = 9, host = 10;
+
+	assert_int_equal(CALL(cuMemCreate, 0, WORD(&handle), KIB, WORD(&prop), 0), 0);
+	prop.location.type = 2;
+	assert_int_equal(CALL(cuMemCreate, 0, WORD(&host), KIB, WORD(&prop), 0), 0);
+	assert_int_equal(gp_quota_had(3), KIB);
+	assert_int_equal(CALL(cuMemMap, 0, 0x10000, KIB, 0, handle, 0), 0);
+	assert_int_equal(CALL(cuMemMap, 0, 0x10000 + KIB, KIB, 0, handle, 0), 0);
+	assert_int_equal(CALL(cuMemMap, 1, 0x50000, KIB, 0, handle, 0), 1);
+	assert_int_equal(CALL(cuMemMap, 0, 0x50000, KIB, 0, host, 0), 0);
+	assert_int_equal(CALL(cuMemRelease, 0, handle), 0);
+	assert_int_equal(gp_quota_had(3), KIB);
+	/* The driver may give the same handle again. */
+	prop.location.type = 1;
+	assert_int_equal(CALL(cuMemCreate, 0, WORD(&handle), 2 * KIB, WORD(&prop), 0), 0);
+	assert_int_equal(CALL(cuMemUnmap, 1, 0x10000, 2 * KIB), 1);
+	assert_int_equal(gp_quota_had(3), 3 * KIB);
+	assert_int_equal(CALL(cuMemUnmap, 0, 0x10000, KIB), 0);
+	assert_int_equal(gp_quota_had(3), 3 * KIB);
+	assert_int_equal(CALL(cuMemUnmap, 0, 0x10000 + KIB, KIB), 0);
+	assert_int_equal(gp_quota_had(3), 2 * KIB);
+	assert_int_equal(CALL(cuMemUnmap, 0, 0x50000, KIB), 0);
+	assert_int_equal(CALL(cuMemRelease, 0, handle), 0);
+}
+
+static void contexts_take_theirs_along(void **state)
+{
+	void *primary = (void *)0x88, *own = context;
+	uint64_t at = 0x1000, other = 0x2000;
+
+	assert_int_equal(CALL(cuDevicePrimaryCtxRetain, 0, WORD(&primary), 0), 0);
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), KIB), 0);
+	context = primary;
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&other), 2 * KIB), 0);
+	active = 1;
+	assert_int_equal(CALL(cuDevicePrimaryCtxRelease_v2, 0, 0), 0);
+	assert_int_equal(gp_quota_had(0), 3 * KIB);
+	active = 0;
+	assert_int_equal(CALL(cuDevicePrimaryCtxReset_v2, 3, 0), 3);
+	assert_int_equal(CALL(cuDevicePrimaryCtxReset_v2, 0, 1), 0);
+	assert_int_equal(gp_quota_had(0), 3 * KIB);
+	assert_int_equal(CALL(cuDevicePrimaryCtxReset_v2, 0, 0), 0);
+	assert_int_equal(gp_quota_had(0), KIB);
+	context = own;
+	gp_quota_context_gone(own);
+}
+
+static void limits_what_is_reported(void **state)
+{
+	uint64_t free_bytes = 8 * MAX, total = 9 * MAX, at = 0x1000;
+
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), KIB), 0);
+	gp_quota_info(&free_bytes, &total);
+	assert_int_equal(free_bytes, MAX - KIB);
+	assert_int_equal(total, MAX);
+	free_bytes = KIB;
+	total = 2 * KIB;
+	gp_quota_info(&free_bytes, &total);
+	assert_int_equal(free_bytes, KIB);
+	assert_int_equal(total, 2 * KIB);
+	assert_int_equal(CALL(cuMemFree_v2, 0, at), 0);
+}
+
+#define THREADS 4
+#define ROUNDS 20000
+
+static atomic_int together;
+
+/* Together they never have more than the limit. */
+static void *takes_and_gives(void *arg)
+{
+	const uint64_t me = WORD(arg);
+
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		uint64_t at = me << 32 | i << 4;
+
+		if (CALL(cuMemAlloc_v2, 0, WORD(&at), MAX / 2))
+			continue;
+		assert_true(atomic_fetch_add(&together, 1) < 2);
+		assert_true(gp_quota_had(0) <= MAX);
+		atomic_fetch_sub(&together, 1);
+		assert_int_equal(CALL(cuMemFree_v2, 0, at), 0);
+	}
+	return NULL;
+}
+
+static void threads_share_one_limit(void **state)
+{
+	pthread_t thread[THREADS];
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, takes_and_gives, (void *)(i + 1)),
+				 0);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(counts_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(refuses_past_the_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(counts_pools, setup, teardown),
+		cmocka_unit_test_setup_teardown(counts_pitch_and_arrays, setup, teardown),
+		cmocka_unit_test_setup_teardown(counts_handles, setup, teardown),
+		cmocka_unit_test_setup_teardown(contexts_take_theirs_along, setup, teardown),
+		cmocka_unit_test_setup_teardown(limits_what_is_reported, setup, teardown),
+		cmocka_unit_test_setup_teardown(threads_share_one_limit, setup, teardown),
+	};
+
+	return gp_run_tests(tests);
+}
