@@ -118,6 +118,7 @@ bool gp_device_is_soft(const struct gp_device *dev);
 
 /* ---- tenant.c ---------------------------------------------------------------- */
 
+struct gp_wire_memory_figures;
 struct gp_wire_status;
 /**
  * Ask tenant @pid; its texts are terminated. 0; -ESRCH: no tenant; -ETIMEDOUT: no
@@ -129,6 +130,9 @@ int gp_tenant_status(pid_t pid, struct gp_wire_status *status, int timeout_ms);
  * the tenant has no device yet, @status[0] belongs to none.
  */
 ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max, int timeout_ms);
+/** Memory of @pid on the device @uuid, as its status has it. 0 or negative errno. */
+int gp_tenant_memory(pid_t pid, const char *uuid, struct gp_wire_memory_figures *figures,
+		     int timeout_ms);
 
 /* ---- environment of CMD; launch.c -------------------------------------------- */
 

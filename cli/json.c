@@ -50,3 +50,16 @@ void gp_json_holds(json_t *object, const struct gp_wire_status *st, bool lc)
 		json_object_set_new(object, field[i].name,
 				    gp_json_number(field[i].known, field[i].value));
 }
+
+json_t *gp_json_memory(const struct gp_wire_memory_figures *m)
+{
+	json_t *json = json_object();
+
+	json_object_set_new(json, "movable_bytes", gp_json_number(true, m->movable));
+	json_object_set_new(json, "fixed_bytes", gp_json_number(true, m->fixed));
+	json_object_set_new(json, "out_bytes", gp_json_number(true, m->out));
+	json_object_set_new(json, "moves", gp_json_number(true, m->moves));
+	json_object_set_new(json, "moved_bytes", gp_json_number(true, m->moved));
+	json_object_set_new(json, "move_ns", gp_json_number(true, m->move_ns));
+	return json;
+}

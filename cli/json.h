@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct gp_wire_memory_figures;
 struct gp_wire_status;
 
 /** A new reference: @value, or null if not @known. */
@@ -20,5 +21,7 @@ json_t *gp_json_text(const char *text);
 void gp_json_class(json_t *object, const struct gp_wire_status *st, bool known);
 /** Adds segments to switch_max_ns; null unless @lc. */
 void gp_json_holds(json_t *object, const struct gp_wire_status *st, bool lc);
+/** A new reference. */
+json_t *gp_json_memory(const struct gp_wire_memory_figures *memory);
 
 #endif

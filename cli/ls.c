@@ -28,7 +28,7 @@ struct row {
 	struct gp_wire_status st;	      /* others: pid, comm, device, uuid, groups, slice */
 	const struct gp_wire_tenant *managed; /* by gpreemptd; NULL: not its tenant */
 	char job[GP_JOB_LEN];		      /* of Slurm; "": none */
-	struct gp_wire_memory memory;	      /* of a tenant of this user */
+	struct gp_wire_memory_figures memory; /* of a tenant of this user */
 	bool has_memory;
 };
 
@@ -53,37 +53,6 @@ static int by_pid(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* As gp_uuid_format() writes it. */
-static bool read_uuid(const char *text, uint8_t uuid[16])
-{
-	size_t n = 0;
-
-	for (text += strcspn(text, "-"); *text && n < 16;) {
-		unsigned int byte;
-
-		text += *text == '-';
-		if (sscanf(text, "%2x", &byte) != 1)
-			return false;
-		uuid[n++] = (uint8_t)byte;
-		text += 2;
-	}
-	return n == 16;
-}
-
-static void find_memory(struct row *row)
-{
-	union gp_wire_msg msg;
-	int fd = gp_wire_connect(row->st.pid);
-
-	gp_wire_init(&msg, GP_WIRE_MEMORY);
-	row->has_memory = fd >= 0 && read_uuid(row->st.uuid, msg.memory.uuid) &&
-			  !gp_wire_call(fd, &msg, QUERY_MS);
-	if (row->has_memory)
-		row->memory = msg.memory;
-	if (fd >= 0)
-		close(fd);
-}
-
 /* A row for each of its devices. */
 static void add_tenant(struct table *t, pid_t pid)
 {
@@ -96,7 +65,7 @@ static void add_tenant(struct table *t, pid_t pid)
 		if (!row)
 			return;
 		*row = (struct row){ .tenant = true, .st = status[i] };
-		find_memory(row);
+		row->has_memory = !gp_tenant_memory(pid, status[i].uuid, &row->memory, QUERY_MS);
 	}
 }
 
@@ -289,19 +258,6 @@ static const char *memory_text(const struct row *row, char *buf, size_t len)
 		snprintf(buf, len, ", %llu MiB on the host",
 			 (unsigned long long)(row->memory.out >> 20));
 	return buf;
-}
-
-static json_t *memory_json(const struct row *row)
-{
-	json_t *json;
-
-	if (!row->has_memory)
-		return json_null();
-	json = json_object();
-	json_object_set_new(json, "movable_bytes", gp_json_number(true, row->memory.movable));
-	json_object_set_new(json, "out_bytes", gp_json_number(true, row->memory.out));
-	json_object_set_new(json, "moves", gp_json_number(true, row->memory.moves));
-	return json;
 }
 
 static void number(char *buf, size_t len, bool known, uint64_t value)
@@ -526,7 +482,8 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(json, "uuid", gp_json_text(st->uuid));
 	json_object_set_new(json, "compute_groups", json_integer(st->groups));
 	json_object_set_new(json, "slice_us", gp_json_number(st->slice_us, st->slice_us));
-	json_object_set_new(json, "memory", memory_json(row));
+	json_object_set_new(json, "memory",
+			    row->has_memory ? gp_json_memory(&row->memory) : json_null());
 	json_object_set_new(json, "short_slice", t ? json_boolean(st->short_slice) : json_null());
 	json_object_set_new(json, "sync_seen", t ? json_boolean(st->sync_seen) : json_null());
 	json_object_set_new(json, "preloaded", json_boolean(t && st->preloaded));

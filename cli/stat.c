@@ -17,6 +17,7 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "cli/usage.h"
+#include "cli/view.h"
 #include "sched/sched.h"
 #include "wire/wire.h"
 
@@ -38,6 +39,7 @@ struct stat_run {
 	int status; /* in waitpid()'s form */
 	uint64_t elapsed_ns;
 	struct gp_wire_status tenant[GP_SCHED_MAX_TENANTS];
+	struct gp_wire_memory_figures memory[GP_SCHED_MAX_TENANTS]; /* of tenant[] */
 	size_t tenants;
 };
 
@@ -59,6 +61,30 @@ static struct gp_wire_status *tenant_place(struct stat_run *r, pid_t pid)
 	return r->tenants < GP_SCHED_MAX_TENANTS ? &r->tenant[r->tenants] : NULL;
 }
 
+static void add_memory(struct gp_wire_memory_figures *sum, const struct gp_wire_memory_figures *m)
+{
+	sum->movable += m->movable;
+	sum->fixed += m->fixed;
+	sum->out += m->out;
+	sum->moves += m->moves;
+	sum->moved += m->moved;
+	sum->move_ns += m->move_ns;
+}
+
+/* Of all its devices. */
+static void sample_memory(pid_t pid, struct gp_wire_memory_figures *memory)
+{
+	struct gp_wire_status status[GP_WIRE_MAX_DEVICES];
+	ssize_t n = gp_tenant_devices(pid, status, GP_WIRE_MAX_DEVICES, QUERY_MS);
+	struct gp_wire_memory_figures one, sum = { 0 };
+
+	for (ssize_t i = 0; i < n; i++)
+		if (!gp_tenant_memory(pid, status[i].uuid, &one, QUERY_MS))
+			add_memory(&sum, &one);
+	if (n > 0)
+		*memory = sum;
+}
+
 static void sample_tenants(struct stat_run *r)
 {
 	pid_t pid[GP_SCHED_MAX_TENANTS];
@@ -72,6 +98,7 @@ static void sample_tenants(struct stat_run *r)
 			continue;
 		r->tenants += place == &r->tenant[r->tenants];
 		*place = status;
+		sample_memory(pid[i], &r->memory[place - r->tenant]);
 	}
 }
 
@@ -179,7 +206,8 @@ static void print_lc(FILE *out, const struct gp_wire_status *st)
 	row_us(out, "switch, longest", st->switch_max_ns, st->switch_max_ns);
 }
 
-static void print_tenant(FILE *out, const struct gp_wire_status *st)
+static void print_tenant(FILE *out, const struct gp_wire_status *st,
+			 const struct gp_wire_memory_figures *memory)
 {
 	struct gp_class_value cls = { st->cls, st->value };
 	char text[GP_CLASS_TEXT_LEN], comm[sizeof(st->comm)];
@@ -194,6 +222,11 @@ static void print_tenant(FILE *out, const struct gp_wire_status *st)
 		row(out, "slice", "-");
 	if (st->cls == GP_CLASS_LC)
 		print_lc(out, st);
+	if (!gp_view_has_memory(memory))
+		return;
+	fprintf(out, "  %-22s", "memory");
+	gp_view_memory(out, memory);
+	fputc('\n', out);
 }
 
 static void print_text(const struct stat_run *r)
@@ -208,7 +241,7 @@ static void print_text(const struct stat_run *r)
 	for (size_t i = 0; i < r->devices.count; i++)
 		print_usage(out, &r->usage[i]);
 	for (size_t i = 0; i < r->tenants; i++)
-		print_tenant(out, &r->tenant[i]);
+		print_tenant(out, &r->tenant[i], &r->memory[i]);
 	if (!r->tenants)
 		fprintf(out, "\ncounters: - (gpreempt did not run in it: %s)\n",
 			r->cmd.class_text ? "it used no GPU, or cannot load the preload" :
@@ -234,7 +267,8 @@ static json_t *usage_json(const struct gp_usage *u)
 	return json;
 }
 
-static json_t *tenant_json(const struct gp_wire_status *st)
+static json_t *tenant_json(const struct gp_wire_status *st,
+			   const struct gp_wire_memory_figures *memory)
 {
 	bool lc = st->cls == GP_CLASS_LC;
 	bool guessed = lc && (st->learns || st->guesses);
@@ -249,6 +283,7 @@ static json_t *tenant_json(const struct gp_wire_status *st)
 	json_object_set_new(json, "prediction_hits", gp_json_number(guessed, st->guess_hits));
 	json_object_set_new(json, "prediction_misses", gp_json_number(guessed, st->guess_misses));
 	gp_json_holds(json, st, lc);
+	json_object_set_new(json, "memory", gp_json_memory(memory));
 	return json;
 }
 
@@ -263,7 +298,7 @@ static void print_json(const struct stat_run *r)
 	for (size_t i = 0; i < r->devices.count; i++)
 		json_array_append_new(usage, usage_json(&r->usage[i]));
 	for (size_t i = 0; i < r->tenants; i++)
-		json_array_append_new(tenants, tenant_json(&r->tenant[i]));
+		json_array_append_new(tenants, tenant_json(&r->tenant[i], &r->memory[i]));
 	json_object_set_new(json, "schema_version", json_integer(SCHEMA_VERSION));
 	json_object_set_new(json, "command", cmd);
 	json_object_set_new(json, "elapsed_ns", json_integer((json_int_t)r->elapsed_ns));

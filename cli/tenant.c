@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tenant.c - a tenant's own report. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "wire/wire.h"
@@ -53,4 +55,38 @@ ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max, 
 		return err ? err : 1;
 	}
 	return n ? (ssize_t)n : err;
+}
+
+/* As gp_uuid_format() writes it. */
+static bool read_uuid(const char *text, uint8_t uuid[16])
+{
+	size_t n = 0;
+
+	for (text += strcspn(text, "-"); *text && n < 16;) {
+		unsigned int byte;
+
+		text += *text == '-';
+		if (sscanf(text, "%2x", &byte) != 1)
+			return false;
+		uuid[n++] = (uint8_t)byte;
+		text += 2;
+	}
+	return n == 16;
+}
+
+int gp_tenant_memory(pid_t pid, const char *uuid, struct gp_wire_memory_figures *figures,
+		     int timeout_ms)
+{
+	GP_CLOSE int fd = gp_wire_connect(pid);
+	union gp_wire_msg msg;
+	int err = fd < 0 ? fd : 0;
+
+	gp_wire_init(&msg, GP_WIRE_MEMORY);
+	if (!err && !read_uuid(uuid, msg.memory.uuid))
+		err = -EINVAL;
+	if (!err)
+		err = gp_wire_call(fd, &msg, timeout_ms);
+	if (!err)
+		*figures = msg.memory.figures;
+	return err;
 }

@@ -40,6 +40,22 @@ static const char *figure(double value, double times, char buf[GP_VIEW_TEXT_LEN]
 	return buf;
 }
 
+static const char *memory_on_device(const struct gp_wire_tenant *t, char buf[GP_VIEW_TEXT_LEN])
+{
+	if (gp_view_has_memory(&t->memory))
+		return gp_view_bytes(t->memory.movable + t->memory.fixed, buf);
+	snprintf(buf, GP_VIEW_TEXT_LEN, "-");
+	return buf;
+}
+
+static const char *memory_out(const struct gp_wire_tenant *t, char buf[GP_VIEW_TEXT_LEN])
+{
+	if (gp_view_has_memory(&t->memory))
+		return gp_view_bytes(t->memory.out, buf);
+	snprintf(buf, GP_VIEW_TEXT_LEN, "-");
+	return buf;
+}
+
 static const char *count(uint64_t value, char buf[GP_VIEW_TEXT_LEN])
 {
 	if (value == GP_WIRE_UNKNOWN)
@@ -228,16 +244,16 @@ static void print_line(FILE *out, const struct line *line)
 {
 	const struct gp_wire_tenant *t = line->now;
 	char cls[GP_CLASS_REQUEST_TEXT_LEN], comm[GP_WIRE_COMM_LEN];
-	char text[7][GP_VIEW_TEXT_LEN];
+	char text[9][GP_VIEW_TEXT_LEN];
 
 	gp_daemon_class(&t->request, cls, sizeof(cls));
 	memcpy(comm, t->comm, sizeof(comm));
-	fprintf(out, "%8d %-8.8s %-12.12s %-7s %6s %6s %8s %8s %8s %8s %8s  %s\n", t->pid,
+	fprintf(out, "%8d %-8.8s %-12.12s %-7s %6s %6s %8s %8s %8s %8s %8s %7s %7s  %s\n", t->pid,
 		user_name(t->uid), cls, gp_view_state(t), figure(line->used_pct, 1, text[0]),
 		figure(line->turn_pct, 1, text[1]), gp_view_time(t->wait_p50_ns, text[2]),
 		gp_view_time(t->wait_p99_ns, text[3]), gp_view_time(t->switch_p50_ns, text[4]),
 		gp_view_time(t->switch_p99_ns, text[5]), figure(line->preempted_hz, 1, text[6]),
-		gp_printable(comm));
+		memory_on_device(t, text[7]), memory_out(t, text[8]), gp_printable(comm));
 }
 
 static void print_tenants(FILE *out, const struct gp_view *before, const struct gp_view *now,
@@ -251,9 +267,9 @@ static void print_tenants(FILE *out, const struct gp_view *before, const struct 
 			line[n++] = line_of(&now->tenant[i], before);
 	if (n)
 		qsort_r(line, n, sizeof(*line), compare_lines, &order);
-	fprintf(out, "%8s %-8s %-12s %-7s %6s %6s %8s %8s %8s %8s %8s  %s\n", "PID", "USER",
+	fprintf(out, "%8s %-8s %-12s %-7s %6s %6s %8s %8s %8s %8s %8s %7s %7s  %s\n", "PID", "USER",
 		"CLASS", "STATE", "USED%", "TURN%", "WAIT50", "WAIT99", "SWITCH50", "SWITCH99",
-		"CUT/s", "COMMAND");
+		"CUT/s", "MEM", "OUT", "COMMAND");
 	for (size_t i = 0; i < n; i++)
 		print_line(out, &line[i]);
 	free(line);

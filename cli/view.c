@@ -101,27 +101,66 @@ const char *gp_view_origin(const struct gp_wire_tenant *tenant)
 	}
 }
 
+struct unit {
+	const char *name;
+	double size;
+};
+
+static const char *with_unit(uint64_t value, const struct unit *unit, size_t units,
+			     char buf[GP_VIEW_TEXT_LEN])
+{
+	double scaled;
+	size_t i = 0;
+
+	/* 999.5 would print as 1000. */
+	while (i + 1 < units && (double)value >= 999.5 * unit[i].size)
+		i++;
+	scaled = (double)value / unit[i].size;
+	snprintf(buf, GP_VIEW_TEXT_LEN, "%.*f%s",
+		 !i || scaled >= 99.95 ? 0 :
+		 scaled >= 9.995       ? 1 :
+					 2,
+		 scaled, unit[i].name);
+	return buf;
+}
+
 const char *gp_view_time(uint64_t ns, char buf[GP_VIEW_TEXT_LEN])
 {
-	static const struct {
-		const char *name;
-		double ns;
-	} unit[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-	size_t i = 0;
-	double value;
+	static const struct unit unit[] = {
+		{ "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }
+	};
 
 	if (ns == GP_WIRE_UNKNOWN) {
 		snprintf(buf, GP_VIEW_TEXT_LEN, "-");
 		return buf;
 	}
-	/* 999.5 would print as 1000. */
-	while (i < 3 && (double)ns >= 999.5 * unit[i].ns)
-		i++;
-	value = (double)ns / unit[i].ns;
-	snprintf(buf, GP_VIEW_TEXT_LEN, "%.*f%s",
-		 !i || value >= 99.95 ? 0 :
-		 value >= 9.995	      ? 1 :
-					2,
-		 value, unit[i].name);
-	return buf;
+	return with_unit(ns, unit, sizeof(unit) / sizeof(unit[0]), buf);
+}
+
+const char *gp_view_bytes(uint64_t bytes, char buf[GP_VIEW_TEXT_LEN])
+{
+	static const struct unit unit[] = {
+		{ "B", 1 },
+		{ "KiB", 1 << 10 },
+		{ "MiB", 1 << 20 },
+		{ "GiB", 1ull << 30 },
+		{ "TiB", 1ull << 40 },
+	};
+
+	return with_unit(bytes, unit, sizeof(unit) / sizeof(unit[0]), buf);
+}
+
+bool gp_view_has_memory(const struct gp_wire_memory_figures *m)
+{
+	return m->movable || m->fixed || m->out || m->moves;
+}
+
+void gp_view_memory(FILE *out, const struct gp_wire_memory_figures *m)
+{
+	char text[5][GP_VIEW_TEXT_LEN];
+
+	fprintf(out, "%s on the device, %s of it movable, %s on the host; %llu moves of %s in %s",
+		gp_view_bytes(m->movable + m->fixed, text[0]), gp_view_bytes(m->movable, text[1]),
+		gp_view_bytes(m->out, text[2]), (unsigned long long)m->moves,
+		gp_view_bytes(m->moved, text[3]), gp_view_time(m->move_ns, text[4]));
 }

@@ -39,6 +39,13 @@ const char *gp_view_origin(const struct gp_wire_tenant *tenant);
 /** Three digits and a unit: "12.3ms"; "-": GP_WIRE_UNKNOWN. Returns @buf. */
 const char *gp_view_time(uint64_t ns, char buf[GP_VIEW_TEXT_LEN]);
 
+/** Three digits and a unit: "12.3MiB". Returns @buf. */
+const char *gp_view_bytes(uint64_t bytes, char buf[GP_VIEW_TEXT_LEN]);
+/** Has it ever had memory that gpreempt sees? */
+bool gp_view_has_memory(const struct gp_wire_memory_figures *memory);
+/** "96.0MiB on the device, 90.0MiB of it movable, 0B on the host; 2 moves of 180MiB in 41.2ms" */
+void gp_view_memory(FILE *out, const struct gp_wire_memory_figures *memory);
+
 /* ---- top.c's text ------------------------------------------------------------ */
 
 enum gp_top_key {

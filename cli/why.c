@@ -62,8 +62,15 @@ static char *sentences(const struct gp_tenant_query *a, const struct gp_wire_rea
 static void print_reason(const struct gp_tenant_query *a, struct gp_wire_reason *r,
 			 const char *text)
 {
+	const struct gp_wire_tenant *t = gp_view_tenant(&a->view, r->pid, r->uuid);
+
 	gp_tenant_query_head(a, r->comm, r->device, &r->request);
 	printf("  %s\n", text);
+	if (t && gp_view_has_memory(&t->memory)) {
+		printf("  Its memory: ");
+		gp_view_memory(stdout, &t->memory);
+		putchar('\n');
+	}
 	if (*r->why)
 		printf("  Its class: %s\n", gp_printable(r->why));
 }
@@ -91,6 +98,7 @@ static json_t *reason_json(const struct gp_tenant_query *a, const struct gp_wire
 	json_object_set_new(json, "other_command",
 			    r->other_pid ? gp_json_text(r->other_comm) : json_null());
 	json_object_set_new(json, "ahead", json_integer(r->ahead));
+	json_object_set_new(json, "memory", t ? gp_json_memory(&t->memory) : json_null());
 	json_object_set_new(json, "error", r->error ? json_integer(r->error) : json_null());
 	json_object_set_new(json, "for_ns",
 			    gp_json_number(r->for_ns != GP_WIRE_UNKNOWN, r->for_ns));

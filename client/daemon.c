@@ -544,11 +544,10 @@ static void class_given(struct gp_client_device *dev, union gp_wire_msg *msg)
 
 static void memory_wanted(struct gp_client_device *dev, const struct gp_wire_memory *msg)
 {
-	const struct gp_engine_hooks *hooks = gp_engine_hooks();
 	struct gp_memory_stat stat;
 
-	if (msg->leave && hooks->memory && gp_client_device_is_be(dev))
-		hooks->memory(dev->hal->id.uuid, true, &stat);
+	if (msg->leave)
+		gp_memory_read(dev, gp_client_device_is_be(dev), true, &stat);
 	gp_memory_changed(dev->hal->id.uuid);
 }
 

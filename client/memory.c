@@ -35,7 +35,8 @@ static struct room ask_one(pid_t pid, const uint8_t uuid[16])
 	err = gp_wire_call(fd, &msg, ANSWER_MS);
 	close(fd);
 	return (struct room){
-		.may_come = err == -EAGAIN || (!err && (msg.memory.moving || msg.memory.movable)),
+		.may_come = err == -EAGAIN ||
+			    (!err && (msg.memory.moving || msg.memory.figures.movable)),
 		.moving = !err && msg.memory.moving,
 	};
 }
@@ -186,11 +187,24 @@ void gp_memory_changed(const uint8_t uuid[16])
 	gp_client_device_unlock(dev);
 }
 
-int gp_memory_serve(const struct gp_wire_memory *msg, union gp_wire_msg *reply)
+void gp_memory_read(struct gp_client_device *dev, bool be, bool leave, struct gp_memory_stat *stat)
 {
 	const struct gp_engine_hooks *hooks = gp_engine_hooks();
+
+	*stat = (struct gp_memory_stat){ 0 };
+	if (!hooks->memory)
+		return;
+	hooks->memory(dev->hal->id.uuid, leave && be, stat);
+	if (be)
+		return;
+	stat->figures.fixed += stat->figures.movable;
+	stat->figures.movable = 0;
+}
+
+int gp_memory_serve(const struct gp_wire_memory *msg, union gp_wire_msg *reply)
+{
 	struct gp_client_device *dev = device_of(msg->uuid);
-	struct gp_memory_stat stat = { 0 };
+	struct gp_memory_stat stat;
 
 	if (msg->leave > 1)
 		return -EINVAL;
@@ -202,12 +216,9 @@ int gp_memory_serve(const struct gp_wire_memory *msg, union gp_wire_msg *reply)
 	gp_wire_init(reply, GP_WIRE_MEMORY);
 	memcpy(reply->memory.uuid, msg->uuid, sizeof(reply->memory.uuid));
 	/* Its class may have changed. */
-	if (hooks->memory && gp_client_device_is_be(dev))
-		hooks->memory(msg->uuid, msg->leave, &stat);
+	gp_memory_read(dev, gp_client_device_is_be(dev), msg->leave, &stat);
 	reply->memory.leave = msg->leave;
 	reply->memory.moving = stat.moving;
-	reply->memory.movable = stat.movable;
-	reply->memory.out = stat.out;
-	reply->memory.moves = stat.moves;
+	reply->memory.figures = stat.figures;
 	return 0;
 }

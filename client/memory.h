@@ -12,11 +12,11 @@
 #include "gpreempt/hal.h"
 #include "wire/wire.h"
 
+struct gp_client_device;
+
 /* Of one process on one device. */
 struct gp_memory_stat {
-	uint64_t movable; /* bytes on the device that can leave */
-	uint64_t out;	  /* bytes that left */
-	uint64_t moves;	  /* times that memory left */
+	struct gp_wire_memory_figures figures;
 	bool moving;
 };
 
@@ -46,6 +46,8 @@ void gp_memory_changed(const uint8_t uuid[16]);
 
 #pragma GCC visibility pop
 
+/** Figures of @dev, which is of class @be now or is not: only best-effort memory can leave. */
+void gp_memory_read(struct gp_client_device *dev, bool be, bool leave, struct gp_memory_stat *stat);
 /** Answer a request. 0; -EINVAL; -ENODEV: this process does not use that device. */
 int gp_memory_serve(const struct gp_wire_memory *msg, union gp_wire_msg *reply);
 

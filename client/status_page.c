@@ -261,16 +261,18 @@ void gp_status_page_update(struct gp_client_device *dev)
 
 void gp_status_page_memory(struct gp_client_device *dev)
 {
-	const struct gp_engine_hooks *hooks = gp_engine_hooks();
 	struct gp_page *page = dev->status_page.page;
-	struct gp_memory_stat stat = { 0 };
+	struct gp_memory_stat stat;
 
-	if (!page || !hooks->memory)
+	if (!page)
 		return;
-	hooks->memory(dev->hal->id.uuid, false, &stat);
-	put(&page->movable, stat.movable);
-	put(&page->out, stat.out);
-	put(&page->moves, stat.moves);
+	gp_memory_read(dev, dev->cls.cls == GP_CLASS_BE, false, &stat);
+	put(&page->movable, stat.figures.movable);
+	put(&page->fixed, stat.figures.fixed);
+	put(&page->out, stat.figures.out);
+	put(&page->moves, stat.figures.moves);
+	put(&page->moved, stat.figures.moved);
+	put(&page->move_ns, stat.figures.move_ns);
 	atomic_store_explicit(&page->moving, stat.moving, memory_order_release);
 }
 

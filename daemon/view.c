@@ -234,15 +234,28 @@ static uint64_t weight_of(const struct gp_ddev *dev, const struct gp_account *a)
 	return weight;
 }
 
+static void add_memory(struct gp_ddev *dev, const struct gp_account *a, struct gp_view_account *out)
+{
+	for (struct gp_dtenant *t = dev->tenants; t && a->tenants; t = t->next) {
+		if (t->account != a)
+			continue;
+		out->movable += t->memory.movable;
+		out->fixed += t->memory.fixed;
+		out->out += t->memory.out;
+	}
+}
+
 static size_t metrics_accounts(void *arg, size_t device, struct gp_view_account *out, size_t max)
 {
 	struct gp_daemon *d = arg;
-	const struct gp_ddev *dev = d->dev[device];
+	struct gp_ddev *dev = d->dev[device];
 	const bool known = gp_ddev_usage(dev) != GP_WIRE_USAGE_NONE;
 	size_t n = 0;
 
-	for (const struct gp_account *a = dev->accounts.first; a && n < max; a = a->next)
-		out[n++] = (struct gp_view_account){
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		gp_dtenant_memory(t);
+	for (const struct gp_account *a = dev->accounts.first; a && n < max; a = a->next) {
+		out[n] = (struct gp_view_account){
 			.namespace = a->names.namespace,
 			.pod = a->names.pod,
 			.container = a->names.container,
@@ -253,7 +266,12 @@ static size_t metrics_accounts(void *arg, size_t device, struct gp_view_account 
 			.turns = a->turns,
 			.preempted = a->preempted,
 			.weight = weight_of(dev, a),
+			.moves = a->moves,
+			.moved = a->moved,
+			.move_ns = a->move_ns,
 		};
+		add_memory(dev, a, &out[n++]);
+	}
 	return n;
 }
 

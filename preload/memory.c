@@ -234,6 +234,7 @@ static void unmake(struct gp_memory_piece *p)
 	gp_memory_unfill(p);
 	gp_memory_cuda.mem_address_free(p->at, p->bytes);
 	gp_memory.resident -= p->bytes;
+	gp_memory.asked -= p->asked;
 	gp_memory_mover_resized();
 	free(p);
 }
@@ -288,6 +289,7 @@ static int alloc_piece(uint64_t *at, uint64_t bytes, bool *ours)
 		p->next = *link;
 		*link = p;
 		gp_memory.resident += p->bytes;
+		gp_memory.asked += p->asked;
 		gp_memory_mover_resized();
 		*at = p->at;
 	}

@@ -50,10 +50,12 @@ extern struct gp_memory {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct gp_memory_piece *bucket[GP_MEMORY_BUCKETS];
-	_Atomic(uint64_t) resident, out, moves; /* bytes of the pieces; read without the lock */
-	uint8_t uuid[16];			/* of their one device */
-	int device;				/* its number in this process; -1: none yet */
-	uint64_t min; /* a program that has no more keeps it; set by gp_memory_start() */
+	_Atomic(uint64_t) resident, out; /* bytes of the pieces; read without the lock */
+	_Atomic(uint64_t) asked;	 /* of all of them, as the program did */
+	_Atomic(uint64_t) moves, moved, move_ns;
+	uint8_t uuid[16]; /* of their one device */
+	int device;	  /* its number in this process; -1: none yet */
+	uint64_t min;	  /* a program that has no more keeps it; set by gp_memory_start() */
 } gp_memory;
 
 /* The driver's functions. Names as cuda.h has them, without "cu". */

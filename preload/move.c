@@ -140,6 +140,8 @@ static bool copy_all_out(void)
 
 static void say_moved(uint64_t bytes, const char *where, uint64_t since_ns)
 {
+	gp_memory.moved += bytes;
+	gp_memory.move_ns += now_ns() - since_ns;
 	gp_log(GP_LOG_INFO, "moved %llu MiB %s in %.1f ms, %.1f of them for copies",
 	       (unsigned long long)(bytes >> 20), where, (double)(now_ns() - since_ns) / 1e6,
 	       (double)mover.copies_ns / 1e6);
@@ -339,19 +341,44 @@ static bool may_leave(void)
 	       (!atomic_load(&mover.failed_ns) || now_ns() - mover.failed_ns > QUIET_NS);
 }
 
+/* @uuid is the device of the pieces, and these can be moved. */
+static bool moves_on(const uint8_t uuid[16])
+{
+	return atomic_load(&mover.ready) && !mover.error && !memcmp(uuid, gp_memory.uuid, 16);
+}
+
+static void ask(void)
+{
+	atomic_store(&mover.asked_ns, now_ns());
+	if (may_leave() && atomic_load(&gp_memory.resident) &&
+	    !atomic_exchange(&mover.wanted, true))
+		(void)sem_post(&mover.wake);
+}
+
+/* The figures change one after another meanwhile. */
+static uint64_t without(uint64_t from, uint64_t part)
+{
+	return from > part ? from - part : 0;
+}
+
 void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat)
 {
-	*stat = (struct gp_memory_stat){ 0 };
-	if (!atomic_load(&mover.ready) || mover.error || memcmp(uuid, gp_memory.uuid, 16))
+	const uint64_t had = gp_quota_had(gp_quota_device(uuid));
+	struct gp_wire_memory_figures *f = &stat->figures;
+
+	*stat = (struct gp_memory_stat){ .figures.fixed = had };
+	if (!moves_on(uuid))
 		return;
-	stat->out = atomic_load(&gp_memory.out);
-	stat->moves = atomic_load(&gp_memory.moves);
-	if (may_leave())
-		stat->movable = atomic_load(&gp_memory.resident);
 	if (leave)
-		atomic_store(&mover.asked_ns, now_ns());
-	if (leave && stat->movable && !atomic_exchange(&mover.wanted, true))
-		(void)sem_post(&mover.wake);
+		ask();
+	f->movable = may_leave() ? atomic_load(&gp_memory.resident) : 0;
+	f->out = atomic_load(&gp_memory.out);
+	f->fixed = without(had, atomic_load(&gp_memory.asked));
+	if (!f->movable)
+		f->fixed += atomic_load(&gp_memory.resident);
+	f->moves = atomic_load(&gp_memory.moves);
+	f->moved = atomic_load(&gp_memory.moved);
+	f->move_ns = atomic_load(&gp_memory.move_ns);
 	stat->moving = atomic_load(&mover.wanted) || atomic_load(&mover.moving);
 }
 

@@ -12,6 +12,7 @@
 
 #define CU_OUT_OF_MEMORY 2
 #define BUCKETS 4096u
+#define SHOWN_BYTES (1u << 20)
 #define PITCH_BYTES 512u  /* a row begins at such a multiple */
 #define LOCATION_DEVICE 1 /* CU_MEM_LOCATION_TYPE_DEVICE */
 #define ARRAY_LAYERED 0x1u
@@ -52,6 +53,9 @@ static struct {
 	struct gp_quota_entry *bucket[BUCKETS];
 	void *primary[GP_QUOTA_DEVICES];
 	_Atomic(uint64_t) had[GP_QUOTA_DEVICES];
+	_Atomic(uint64_t) shown[GP_QUOTA_DEVICES]; /* of had, to gpreemptd */
+	uint8_t uuid[GP_QUOTA_DEVICES][16];
+	atomic_bool known[GP_QUOTA_DEVICES]; /* set behind uuid */
 	uint64_t max;
 } quota = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -305,14 +309,43 @@ static int device_of(enum gp_call_id id, const uint64_t *arg)
 	const struct gp_memory_prop *prop;
 	int device = -1;
 
+	if (!gp_memory_is_loaded())
+		return -1;
 	if (id == GP_ID_cuMemCreate) {
 		prop = (const struct gp_memory_prop *)arg[2];
 		if (prop && prop->location.type == LOCATION_DEVICE)
 			device = prop->location.id;
-	} else if (!gp_memory_is_loaded() || gp_memory_cuda.ctx_get_device(&device)) {
+	} else if (gp_memory_cuda.ctx_get_device(&device)) {
 		device = -1;
 	}
 	return device < GP_QUOTA_DEVICES ? device : -1;
+}
+
+/* quota.lock held. */
+static void read_uuid(int device)
+{
+	if (!atomic_load(&quota.known[device]) &&
+	    !gp_memory_cuda.device_get_uuid(quota.uuid[device], device))
+		atomic_store(&quota.known[device], true);
+}
+
+int gp_quota_device(const uint8_t uuid[16])
+{
+	for (int i = 0; i < GP_QUOTA_DEVICES; i++)
+		if (atomic_load(&quota.known[i]) && !memcmp(quota.uuid[i], uuid, 16))
+			return i;
+	return -1;
+}
+
+/* gpreemptd sees changes of a MiB and more. */
+static void show(int device)
+{
+	const uint64_t had = gp_quota_had(device), shown = atomic_load(&quota.shown[device]);
+
+	if ((had > shown ? had - shown : shown - had) < SHOWN_BYTES || !quota.known[device])
+		return;
+	atomic_store(&quota.shown[device], had);
+	gp_memory_changed(quota.uuid[device]);
 }
 
 static int take(struct gp_quota_call *c, const struct rule *rule)
@@ -335,6 +368,7 @@ static int take(struct gp_quota_call *c, const struct rule *rule)
 	if (rule->kind == KIND_AT || rule->kind == KIND_ARRAY)
 		gp_memory_cuda.ctx_get_current(&e->context);
 	pthread_mutex_lock(&quota.lock);
+	read_uuid(device);
 	fits = e->bytes <= quota.max && quota.had[device] <= quota.max - e->bytes;
 	if (fits)
 		quota.had[device] += e->bytes;
@@ -507,6 +541,7 @@ static void mapped(struct gp_quota_entry *e, bool ok)
 void gp_quota_end(struct gp_quota_call *c, int result)
 {
 	const struct rule *rule = &rules[c->id];
+	const int device = c->entry->device;
 	const bool ok = !result;
 
 	pthread_mutex_lock(&quota.lock);
@@ -535,6 +570,7 @@ void gp_quota_end(struct gp_quota_call *c, int result)
 		break;
 	}
 	pthread_mutex_unlock(&quota.lock);
+	show(device);
 }
 
 void gp_quota_info(uint64_t *free_bytes, uint64_t *total)

@@ -59,6 +59,8 @@ static inline void gp_quota_leave(struct gp_quota_call *c, int result)
 void gp_quota_info(uint64_t *free, uint64_t *total);
 /** Bytes that the program has on the device @number of this process. */
 uint64_t gp_quota_had(int number);
+/** Number of the device @uuid; -1: the program has had nothing on it. */
+int gp_quota_device(const uint8_t uuid[16]);
 /** @context was destroyed, and its memory with it. */
 void gp_quota_context_gone(void *context);
 

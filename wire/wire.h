@@ -102,6 +102,16 @@ struct gp_wire_yield {
 	uint8_t uuid[16];
 };
 
+/* Device memory of one process, of the calls that its layer sees; bytes, but for @moves. */
+struct gp_wire_memory_figures {
+	uint64_t movable; /* on the device, and can leave */
+	uint64_t fixed;	  /* on the device, and stays */
+	uint64_t out;	  /* on the host */
+	uint64_t moves;	  /* times that memory left */
+	uint64_t moved;	  /* all that left, and all that came back */
+	uint64_t move_ns; /* time that this took */
+};
+
 /*
  * Between tenants: what of your memory can leave the device? The answer has all fields. From the
  * daemon to a tenant, with @leave alone and without an answer: let it leave now.
@@ -110,8 +120,7 @@ struct gp_wire_memory {
 	struct gp_wire_head head;
 	uint32_t leave; /* 1: and let it leave now */
 	uint32_t moving;
-	uint64_t movable, out; /* bytes on the device that can leave; bytes that left */
-	uint64_t moves;	       /* times that memory left */
+	struct gp_wire_memory_figures figures;
 	uint8_t uuid[16];
 };
 
@@ -296,9 +305,8 @@ struct gp_wire_tenant {
 	uint64_t switch_p50_ns, switch_p99_ns; /* LC: from asking to having it */
 	uint64_t hints, segments, holds, holds_late, holds_expired;
 	uint64_t held_ns;
-	uint64_t corrected;    /* times the daemon corrected a setting of the tenant */
-	uint64_t movable, out; /* as in struct gp_wire_memory */
-	uint64_t moves;
+	uint64_t corrected; /* times the daemon corrected a setting of the tenant */
+	struct gp_wire_memory_figures memory;
 	char comm[GP_WIRE_COMM_LEN];
 	char device[GP_WIRE_NAME_LEN];
 	char why[GP_WIRE_TEXT_LEN]; /* origin of its class */

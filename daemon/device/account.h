@@ -31,13 +31,14 @@ struct gp_account_names {
  * @waited_ns: from having work to a turn, or from requesting the device to having it
  * @held_ns: of holds
  * @preempted: turns that ended before the work did
+ * @moves, @moved, @move_ns: as struct gp_wire_memory_figures
  */
 struct gp_account {
 	struct gp_account *next;
 	struct gp_account_names names;
 	uint32_t tenants;
 	uint64_t ended;
-	uint64_t used_ns, waited_ns, held_ns, turns, preempted;
+	uint64_t used_ns, waited_ns, held_ns, turns, preempted, moves, moved, move_ns;
 };
 
 struct gp_accounts {

@@ -446,6 +446,35 @@ void gp_dtenant_samples(struct gp_dtenant *t)
 	count_segments(t);
 }
 
+/* Sums of an account never fall, and a tenant may write any figure. */
+static void add_risen(uint64_t *sum, uint64_t now, uint64_t before)
+{
+	if (now > before)
+		*sum += now - before;
+}
+
+void gp_dtenant_memory(struct gp_dtenant *t)
+{
+	const struct gp_wire_memory_figures before = t->memory;
+	struct gp_page *p = t->page;
+
+	if (!p)
+		return;
+	t->memory = (struct gp_wire_memory_figures){
+		.movable = atomic_load_explicit(&p->movable, memory_order_relaxed),
+		.fixed = atomic_load_explicit(&p->fixed, memory_order_relaxed),
+		.out = atomic_load_explicit(&p->out, memory_order_relaxed),
+		.moves = atomic_load_explicit(&p->moves, memory_order_relaxed),
+		.moved = atomic_load_explicit(&p->moved, memory_order_relaxed),
+		.move_ns = atomic_load_explicit(&p->move_ns, memory_order_relaxed),
+	};
+	if (!t->account)
+		return;
+	add_risen(&t->account->moves, t->memory.moves, before.moves);
+	add_risen(&t->account->moved, t->memory.moved, before.moved);
+	add_risen(&t->account->move_ns, t->memory.move_ns, before.move_ns);
+}
+
 /*
  * Never read: the tenant has the same open file. If it cleared O_NONBLOCK, and read the count
  * first, a read here would block. Each write is an edge, whatever the count (fs/eventfd.c,
@@ -463,6 +492,7 @@ static void wake_ready(struct gp_source *source, uint32_t events)
 
 static void page_destroy(struct gp_dtenant *t)
 {
+	gp_dtenant_memory(t);
 	gp_loop_remove(&t->wake);
 	if (t->wake.fd >= 0)
 		close(t->wake.fd);
@@ -994,11 +1024,8 @@ static void show_page(struct gp_dtenant *t, struct gp_wire_tenant *out)
 
 	out->hints = out->segments = out->holds = GP_WIRE_UNKNOWN;
 	out->holds_late = out->holds_expired = out->held_ns = GP_WIRE_UNKNOWN;
-	if (p) {
-		out->movable = atomic_load_explicit(&p->movable, memory_order_relaxed);
-		out->out = atomic_load_explicit(&p->out, memory_order_relaxed);
-		out->moves = atomic_load_explicit(&p->moves, memory_order_relaxed);
-	}
+	gp_dtenant_memory(t);
+	out->memory = t->memory;
 	if (!p || t->request.cls.cls != GP_CLASS_LC)
 		return;
 	gp_dtenant_samples(t);

@@ -69,8 +69,9 @@ struct gp_dtenant {
 	bool banned;
 	struct gp_away away;
 	struct gp_hist hist[GP_WIRE_HISTS];
-	struct gp_account *account; /* of its container; NULL: out of memory */
-	struct gp_clients *clients; /* see clients.h; NULL: none */
+	struct gp_wire_memory_figures memory; /* when its page was read last */
+	struct gp_account *account;	      /* of its container; NULL: out of memory */
+	struct gp_clients *clients;	      /* see clients.h; NULL: none */
 
 	void (*gone)(struct gp_dtenant *tenant, void *arg);
 	void *gone_arg;
@@ -156,6 +157,8 @@ void gp_dtenant_report_on(struct gp_dtenant *tenant);
 bool gp_dtenant_waits_for_cut(const struct gp_dtenant *tenant);
 /** Count the finished holds and segments of its page. */
 void gp_dtenant_samples(struct gp_dtenant *tenant);
+/** Take the figures of its memory from the page. */
+void gp_dtenant_memory(struct gp_dtenant *tenant);
 /** It had the device for @ns more. */
 void gp_dtenant_used(struct gp_dtenant *tenant, uint64_t ns);
 

@@ -267,6 +267,18 @@ static const struct field account_fields[] = {
 	ACCOUNT(turns, "container_turns_total", "counter", COUNT, "Turns."),
 	ACCOUNT(preempted, "container_preempted_total", "counter", COUNT,
 		"Turns that ended before the work did."),
+	ACCOUNT(movable, "container_memory_movable_bytes", "gauge", COUNT,
+		"Memory on the device that can leave."),
+	ACCOUNT(fixed, "container_memory_fixed_bytes", "gauge", COUNT,
+		"Memory on the device that stays."),
+	ACCOUNT(out, "container_memory_out_bytes", "gauge", COUNT,
+		"Memory that left the device, and is on the host."),
+	ACCOUNT(moves, "container_memory_moves_total", "counter", COUNT,
+		"Times that memory left the device."),
+	ACCOUNT(moved, "container_memory_moved_bytes_total", "counter", COUNT,
+		"Memory that left the device, and that came back."),
+	ACCOUNT(move_ns, "container_memory_move_seconds_total", "counter", SECONDS,
+		"Time that memory took to leave the device, and to come back."),
 	ACCOUNT(weight, "container_weight", "gauge", COUNT,
 		"Sum of the weights of its best-effort processes."),
 };
@@ -307,6 +319,46 @@ static void accounts(struct page *p)
 			for (size_t a = 0; a < count[d]; a++)
 				account_sample(p, d, f, &p->account[d][a]);
 	}
+}
+
+static uint64_t memory_of(const struct page *p, size_t device, uint32_t cls, size_t offset)
+{
+	uint64_t sum = 0, bytes;
+
+	for (size_t i = 0; i < p->tenants; i++) {
+		const struct gp_wire_tenant *t = &p->tenant[i];
+
+		if (t->origin == GP_WIRE_BY_POOL || t->request.cls != cls ||
+		    memcmp(t->uuid, p->device[device].uuid, sizeof(t->uuid)))
+			continue;
+		memcpy(&bytes, (const char *)t + offset, sizeof(bytes));
+		sum += bytes;
+	}
+	return sum;
+}
+
+static void memory(struct page *p)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} kind[] = {
+		{ "movable", offsetof(struct gp_wire_tenant, memory.movable) },
+		{ "fixed", offsetof(struct gp_wire_tenant, memory.fixed) },
+		{ "out", offsetof(struct gp_wire_tenant, memory.out) },
+	};
+
+	family(p, "memory_bytes", "gauge",
+	       "Memory of tenants: on the device and movable or fixed, or out on the host.");
+	for (size_t i = 0; i < p->devices; i++)
+		for (uint32_t cls = 0; cls < CLASSES; cls++)
+			for (size_t k = 0; k < sizeof(kind) / sizeof(kind[0]); k++) {
+				fprintf(p->out,
+					"gpreempt_memory_bytes{device=\"%s\",class=\"%s\","
+					"kind=\"%s\"}",
+					p->uuid[i], class_name[cls], kind[k].name);
+				value(p->out, memory_of(p, i, cls, kind[k].offset), COUNT);
+			}
 }
 
 static void histogram_of(struct page *p, size_t device, const char *name, const char *cls,
@@ -367,6 +419,7 @@ static void write_page(struct page *p)
 	tenants(p, "tenants_banned", GP_WIRE_BANNED, "Tenants suspended until they end.");
 	clients(p);
 	used(p);
+	memory(p);
 	accounts(p);
 	for (int kind = 0; kind < GP_WIRE_HISTS; kind++)
 		histogram(p, (enum gp_wire_histogram)kind);

@@ -39,6 +39,26 @@ static void times_have_three_digits(void **state)
 		assert_string_equal(gp_view_time(c[i].ns, buf), c[i].text);
 }
 
+static void bytes(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} c[] = {
+		{ 0, "0B" },
+		{ 999, "999B" },
+		{ 1000, "0.98KiB" },
+		{ 1 << 20, "1.00MiB" },
+		{ 96 << 20, "96.0MiB" },
+		{ 100ull << 30, "100GiB" },
+		{ UINT64_MAX, "16777216TiB" },
+	};
+	char buf[GP_VIEW_TEXT_LEN];
+
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++)
+		assert_string_equal(gp_view_bytes(c[i].bytes, buf), c[i].text);
+}
+
 static void states(void **state)
 {
 	static const struct {
@@ -146,6 +166,8 @@ enum {
 	SWITCH50,
 	SWITCH99,
 	CUT,
+	MEM,
+	OUT,
 	COMMAND
 };
 
@@ -158,12 +180,20 @@ static void what_came_about(void **state)
 	new_tenant[0].preempted = 10;
 	new_tenant[0].wait_p99_ns = 1500000;
 	new_tenant[1].used_ns = GP_WIRE_UNKNOWN;
+	new_tenant[0].memory.movable = 6 << 20;
+	new_tenant[0].memory.fixed = 2 << 20;
+	new_tenant[1].memory.out = 1 << 30;
 	text = top(&before, GP_TOP_PID, false);
 	assert_field(text, "10 ", USED, "25.0");
 	assert_field(text, "10 ", TURN, "50.0");
 	assert_field(text, "10 ", WAIT50, "-");
 	assert_field(text, "10 ", WAIT99, "1.50ms");
 	assert_field(text, "10 ", CUT, "5.0");
+	assert_field(text, "10 ", MEM, "8.00MiB");
+	assert_field(text, "10 ", OUT, "0B");
+	assert_field(text, "20 ", MEM, "0B");
+	assert_field(text, "20 ", OUT, "1.00GiB");
+	assert_field(text, "30 ", MEM, "-");
 	assert_field(text, "20 ", USED, "-");
 	assert_field(text, "20 ", TURN, "0.0");
 	/* Turns are best-effort's. */
@@ -382,6 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_have_three_digits),
+		cmocka_unit_test(bytes),
 		cmocka_unit_test(states),
 		cmocka_unit_test_setup(what_came_about, setup),
 		cmocka_unit_test_setup(nothing_to_compare_with, setup),

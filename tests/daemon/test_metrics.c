@@ -80,6 +80,9 @@ static size_t view_tenants(void *arg, struct gp_wire_tenant *out, size_t max)
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		out[i] = (struct gp_wire_tenant){ .pid = 10 + (int)i, .flags = of[i].flags };
 		out[i].request.cls = of[i].cls;
+		out[i].memory.movable = 100 + i;
+		out[i].memory.fixed = 200;
+		out[i].memory.out = i == 2 ? 300 : 0;
 		memset(out[i].uuid, 1, sizeof(out[i].uuid));
 	}
 	/* Clients of a pool are no tenants. */
@@ -104,9 +107,9 @@ static uint64_t view_used_ns(void *arg, size_t device, uint32_t cls)
 static size_t view_accounts(void *arg, size_t device, struct gp_view_account *out, size_t max)
 {
 	static const struct gp_view_account of[] = {
-		{ "", "", "", "", GP_WIRE_UNKNOWN, 1, 2, 3, 4, 0 },
-		{ "research", "train-0", "a\"b", "7", 1500000000, 2000000000, 250000000, 7, 5,
-		  150 },
+		{ "", "", "", "", GP_WIRE_UNKNOWN, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0 },
+		{ "research", "train-0", "a\"b", "7", 1500000000, 2000000000, 250000000, 7, 5, 150,
+		  6 << 20, 3 << 20, 1 << 20, 2, 5 << 20, 1250000000 },
 	};
 
 	assert_true(max > GP_ACCOUNTS);
@@ -240,6 +243,26 @@ static void values(void **state)
 			  "0.250000000");
 }
 
+static void memory_by_kind(void **state)
+{
+	struct rig *rig = *state;
+	const char *body;
+
+	assert_int_equal(start(rig), 0);
+	body = scrape(rig);
+	assert_line(body,
+		    "gpreempt_memory_bytes{device=\"" UUID "\",class=\"lc\",kind=\"movable\"} 100");
+	assert_line(body,
+		    "gpreempt_memory_bytes{device=\"" UUID "\",class=\"be\",kind=\"movable\"} 306");
+	assert_line(body,
+		    "gpreempt_memory_bytes{device=\"" UUID "\",class=\"be\",kind=\"fixed\"} 600");
+	assert_line(body,
+		    "gpreempt_memory_bytes{device=\"" UUID "\",class=\"be\",kind=\"out\"} 300");
+	assert_line(body,
+		    "gpreempt_memory_bytes{device=\"GPU-02000000-0000-0000-0000-000000000000\""
+		    ",class=\"be\",kind=\"out\"} 0");
+}
+
 static void sums_of_containers(void **state)
 {
 	static const char labels[] = "{device=\"" UUID "\",namespace=\"research\",pod=\"train-0\","
@@ -253,6 +276,12 @@ static void sums_of_containers(void **state)
 		{ "turns_total", "7" },
 		{ "preempted_total", "5" },
 		{ "weight", "150" },
+		{ "memory_movable_bytes", "6291456" },
+		{ "memory_fixed_bytes", "3145728" },
+		{ "memory_out_bytes", "1048576" },
+		{ "memory_moves_total", "2" },
+		{ "memory_moved_bytes_total", "5242880" },
+		{ "memory_move_seconds_total", "1.250000000" },
 	};
 	struct rig *rig = *state;
 	const char *body;
@@ -654,6 +683,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIGGED(values),
+		RIGGED(memory_by_kind),
 		RIGGED(sums_of_containers),
 		RIGGED(unknown_is_not_there),
 		RIGGED(buckets_are_cumulative),

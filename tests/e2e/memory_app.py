@@ -5,6 +5,7 @@ import os
 import struct
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../softface"))
 import worker  # noqa: E402
@@ -132,6 +133,9 @@ def limit(mib):
             error = gpu.lib.cuMemFree_v2(at.pop())
         elif word == "drop":
             error = gpu.lib.cuMemRelease(handle.pop())
+        elif word == "sleep":
+            time.sleep(float(args[0]))
+            error = 0
         elif word == "reset":
             error = gpu.lib.cuDevicePrimaryCtxReset_v2(0)
             gpu = worker.Gpu()

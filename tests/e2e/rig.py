@@ -44,11 +44,11 @@ class Rig(unittest.TestCase):
             for pipe in (proc.stdin, proc.stdout):
                 pipe.close()
 
-    def gp(self, *args, env=None, soft=True):
-        """Run gpreempt to its end: status, stdout, stderr as text."""
+    def gp(self, *args, env=None, soft=True, feed=""):
+        """Run gpreempt to its end, with the input @feed: status, stdout, stderr as text."""
         more = {"GPREEMPT_BACKEND": "softgpu"} if soft else {}
         return subprocess.run([CLI, *args], text=True, capture_output=True,
-                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
+                              timeout=PATIENCE_S, input=feed,
                               env={**self.env, **more, **(env or {})})
 
     def ok(self, *args, **how):

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gpreempt run --mem=MIN:MAX on the software GPU: memory that a program may have, and keeps."""
+import json
 import os
 import random
+import re
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory_rig import BE_MIB, LC_MIB, MEMORY_MIB, NO_MEMORY, MemoryRig  # noqa: E402
+from memory_rig import APP, BE_MIB, LC_MIB, MEMORY_MIB, NO_MEMORY, MemoryRig  # noqa: E402
+from rig import CLI  # noqa: E402
+from test_daemon_soft import Daemon  # noqa: E402
 
 MAX_MIB = 64
 SMALL_MIB = 0.25                # stays the driver's own
@@ -96,7 +100,7 @@ class Limits(MemoryRig):
                     has[word].pop()
                 continue
             fits = had + mib <= MAX_MIB
-            self.assertEqual(self.take(be, f"{word} {mib}"), f"{0 if fits else NO_MEMORY}\n", has)
+            self.assertEqual(self.take(be, f"{word} {mib}"), f"{0 if fits else NO_MEMORY}\n", (has, self.said("be")))
             if fits:
                 has["free" if word == "alloc" else "drop"].append(mib)
             self.assertEqual(self.info(be)[0], int(MAX_MIB - sum(map(sum, has.values()))))
@@ -118,6 +122,60 @@ class Limits(MemoryRig):
         self.assertEqual(self.do(be, "alloc 32"), ["0"])
         self.assertEqual(self.said("be"), "gpreempt: GPREEMPT_MEMORY=20: not 1 or MIN:MAX; memory of "
                          "this process stays\n")
+
+
+class Figures(MemoryRig, Daemon):
+    """Memory on the device, on the host, and moves, in all views."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_daemon(f"metrics_listen: {self.dir}/metrics\n")
+
+    def figures(self, proc):
+        row = self.rows()[proc.pid]["memory"]
+        return tuple(row[f"{name}_bytes"] >> 20 for name in ("movable", "fixed", "out", "moved"))
+
+    def metric(self, kind):
+        return float(re.search(r'(?m)^gpreempt_memory_bytes\{.*class="be",kind="%s"\} (.*)$' % kind,
+                               self.scrape()).group(1)) / (1 << 20)
+
+    def sums(self):
+        text = self.scrape()
+        return [float(re.search(rf"(?m)^gpreempt_container_memory_{name}{{.*}} (.*)$", text).group(1))
+                for name in ("moves_total", "moved_bytes_total", "move_seconds_total")]
+
+    def test_views(self):
+        be, lc = self.app("be", 0, "--mem", role="limit"), self.app("lc", LC_MIB)
+        self.until_taken(be, lc)
+        self.assertEqual([self.take(be, line) for line in ["alloc 64", "create 8", "alloc 0.5"]], ["0\n"] * 3)
+        self.assertEqual(self.figures(be), (64, 8, 0, 0))
+        self.eventually("the page's figures", lambda: (self.metric("movable"), self.metric("fixed") >= 8)
+                        == (64, True))
+        why = self.ok("why", str(be.pid)).stdout
+        self.assertRegex(why, r"Its memory: 72\.\dMiB on the device, 64\.0MiB of it movable, 0B on the host; "
+                         "0 moves of 0B in 0ns\n")
+        self.assertEqual(self.take(lc), "got 0\n", self.said("be"))
+        self.assertEqual(self.figures(be), (0, 8, 64, 64))
+        self.assertEqual((self.metric("movable"), self.metric("out")), (0, 64))
+        self.assertRegex(self.ok("top", "-n1", "-b").stdout, rf"(?m)^ *{be.pid} .* out .* 64\.0MiB  ")
+        memory = json.loads(self.ok("why", "--json", str(be.pid)).stdout)["reasons"][0]["memory"]
+        self.assertEqual((memory["movable_bytes"], memory["out_bytes"], memory["moves"]), (0, 64 << 20, 1))
+        self.give(lc)
+        self.eventually("memory that is back", lambda: self.figures(be) == (64, 8, 0, 128))
+        # The sums outlast the process.
+        self.kill(be)
+        self.eventually("its end", lambda: be.pid not in self.tenants())
+        moves, moved, seconds = self.sums()
+        self.assertEqual((moves, moved, seconds > 0), (1, 128 << 20, True))
+
+    def test_stat(self):
+        done = self.gp("stat", "--json", "--device=soft0", "-o", f"{self.dir}/stat", "--", CLI, "run", "--class=be",
+                       "--mem=:64MiB", "--device=soft0", "--", sys.executable, APP, "limit", "0",
+                       env={"GP_BUILD": os.path.dirname(os.path.dirname(CLI))}, feed="alloc 32\ncreate 4\nalloc 64\nsleep 0.3\n")
+        self.assertEqual(done.stdout, f"ready\n0\n0\n{NO_MEMORY}\n0\n")
+        with open(f"{self.dir}/stat") as f:
+            memory = json.load(f)["sampled"][0]["memory"]
+        self.assertEqual((memory["movable_bytes"], memory["fixed_bytes"]), (32 << 20, 4 << 20))
 
 
 if __name__ == "__main__":

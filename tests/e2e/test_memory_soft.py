@@ -33,7 +33,8 @@ class Memory(MemoryRig):
         be = self.app("be", BE_MIB, "--mem", role="plain")
         lc = self.app("lc", LC_MIB)
         self.assertEqual(self.rows()[be.pid]["memory"],
-                         {"movable_bytes": BE_MIB << 20, "out_bytes": 0, "moves": 0})
+                         {"movable_bytes": BE_MIB << 20, "fixed_bytes": 0, "out_bytes": 0, "moves": 0,
+                          "moved_bytes": 0, "move_ns": 0})
         self.assertEqual(self.take(lc), "got 0\n")
         row = self.rows()[be.pid]["memory"]
         out = row["out_bytes"] >> 20
@@ -42,6 +43,9 @@ class Memory(MemoryRig):
         self.give(lc)
         self.eventually("memory that is back", lambda: not self.rows()[be.pid]["memory"]["out_bytes"])
         self.assertEqual(self.rows()[lc.pid]["memory"]["movable_bytes"], 0)
+        row = self.rows()[be.pid]["memory"]
+        self.assertEqual((row["moves"], row["moved_bytes"]), (1, 2 * out << 20))
+        self.assertGreater(row["move_ns"], 0)
         self.right(be)
 
     def test_fork_and_exit(self):

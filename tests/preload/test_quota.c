@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 /* Tests link the library, not the preload: its sources are part of this one. */
+#define gp_memory_changed changed /* the library's needs a device */
 #include "preload/quota.c"
 #include "tests/common/gp_test.h"
 
@@ -13,6 +14,13 @@ struct gp_memory_cuda gp_memory_cuda;
 static int device, active;
 static void *context = (void *)0x77;
 
+static unsigned int shown;
+
+void changed(const uint8_t uuid[16])
+{
+	shown++;
+}
+
 bool gp_memory_is_loaded(void)
 {
 	return true;
@@ -21,6 +29,12 @@ bool gp_memory_is_loaded(void)
 static int get_device(int *out)
 {
 	*out = device;
+	return 0;
+}
+
+static int get_uuid(uint8_t uuid[16], int of)
+{
+	memset(uuid, of + 1, 16);
 	return 0;
 }
 
@@ -40,6 +54,7 @@ static int setup(void **state)
 {
 	gp_memory_cuda = (struct gp_memory_cuda){
 		.ctx_get_device = get_device,
+		.device_get_uuid = get_uuid,
 		.ctx_get_current = get_context,
 		.primary_get_state = get_state,
 	};
@@ -107,6 +122,28 @@ static void refuses_past_the_limit(void **state)
 	assert_int_equal(gp_quota_had(1), KIB);
 	assert_int_equal(CALL(cuMemFree_v2, 0, other), 0);
 	assert_int_equal(CALL(cuMemFree_v2, 0, at), 0);
+}
+
+/* gpreemptd's page has new figures at each MiB, not with each call. */
+static void shows_changes(void **state)
+{
+	const uint8_t second[16] = { 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2 };
+	const uint8_t none[16] = { 0 };
+	uint64_t at[] = { 0x1000, 0x2000 };
+
+	device = 1;
+	shown = 0;
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at[0]), MAX - KIB), 0);
+	assert_int_equal(shown, 0);
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at[1]), KIB), 0);
+	assert_int_equal(shown, 1);
+	assert_int_equal(gp_quota_device(second), 1);
+	assert_int_equal(gp_quota_device(none), -1);
+	assert_int_equal(gp_quota_had(-1), 0);
+	assert_int_equal(CALL(cuMemFree_v2, 0, at[1]), 0);
+	assert_int_equal(shown, 1);
+	assert_int_equal(CALL(cuMemFree_v2, 0, at[0]), 0);
+	assert_int_equal(shown, 2);
 }
 
 static void counts_pools(void **state)
@@ -274,6 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(counts_addresses, setup, teardown),
 		cmocka_unit_test_setup_teardown(refuses_past_the_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(shows_changes, setup, teardown),
 		cmocka_unit_test_setup_teardown(counts_pools, setup, teardown),
 		cmocka_unit_test_setup_teardown(counts_pitch_and_arrays, setup, teardown),
 		cmocka_unit_test_setup_teardown(counts_handles, setup, teardown),

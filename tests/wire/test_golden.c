@@ -40,6 +40,9 @@ struct field {
 			sizeof(MSG->traced.record[0].f), GP_WIRE_TRACE_RECORDS,         \
 			sizeof(struct gp_wire_trace_record), false                      \
 	}
+#define FIGURES(m)                                                                           \
+	NUMBER(m.movable), NUMBER(m.fixed), NUMBER(m.out), NUMBER(m.moves), NUMBER(m.moved), \
+		NUMBER(m.move_ns)
 #define REQUEST(r)                                                                             \
 	NUMBER(r.cls), NUMBER(r.value), NUMBER(r.cap_pct), NUMBER(r.pad), NUMBER(r.period_ns), \
 		NUMBER(r.deadline_ns), NUMBER(r.runtime_ns)
@@ -57,8 +60,8 @@ static const struct field yield[] = {
 	NUMBER(yield.limit_ns), NUMBERS(yield.uuid), { 0 },
 };
 static const struct field memory[] = {
-	NUMBER(head.result), NUMBER(memory.leave), NUMBER(memory.moving), NUMBER(memory.movable),
-	NUMBER(memory.out),  NUMBER(memory.moves), NUMBERS(memory.uuid),  { 0 },
+	NUMBER(head.result),	 NUMBER(memory.leave), NUMBER(memory.moving),
+	FIGURES(memory.figures), NUMBERS(memory.uuid), { 0 },
 };
 static const struct field query[] = { NUMBER(head.result), NUMBER(query.number), { 0 } };
 static const struct field status[] = {
@@ -118,17 +121,37 @@ static const struct field take[] = {
 };
 static const struct field said[] = { NUMBER(head.result), TEXT(said.text), { 0 } };
 static const struct field tenant[] = {
-	NUMBER(head.result),	      NUMBER(tenant.pid),	  NUMBER(tenant.uid),
-	NUMBERS(tenant.uuid),	      NUMBER(tenant.origin),	  NUMBER(tenant.flags),
-	NUMBER(tenant.groups),	      NUMBER(tenant.usage),	  REQUEST(tenant.request),
-	NUMBER(tenant.age_ns),	      NUMBER(tenant.resident_ns), NUMBER(tenant.used_ns),
-	NUMBER(tenant.suspended_ns),  NUMBER(tenant.turns),	  NUMBER(tenant.preempted),
-	NUMBER(tenant.wait_p50_ns),   NUMBER(tenant.wait_p99_ns), NUMBER(tenant.switch_p50_ns),
-	NUMBER(tenant.switch_p99_ns), NUMBER(tenant.hints),	  NUMBER(tenant.segments),
-	NUMBER(tenant.holds),	      NUMBER(tenant.holds_late),  NUMBER(tenant.holds_expired),
-	NUMBER(tenant.held_ns),	      NUMBER(tenant.corrected),	  NUMBER(tenant.movable),
-	NUMBER(tenant.out),	      NUMBER(tenant.moves),	  TEXT(tenant.comm),
-	TEXT(tenant.device),	      TEXT(tenant.why),		  { 0 },
+	NUMBER(head.result),
+	NUMBER(tenant.pid),
+	NUMBER(tenant.uid),
+	NUMBERS(tenant.uuid),
+	NUMBER(tenant.origin),
+	NUMBER(tenant.flags),
+	NUMBER(tenant.groups),
+	NUMBER(tenant.usage),
+	REQUEST(tenant.request),
+	NUMBER(tenant.age_ns),
+	NUMBER(tenant.resident_ns),
+	NUMBER(tenant.used_ns),
+	NUMBER(tenant.suspended_ns),
+	NUMBER(tenant.turns),
+	NUMBER(tenant.preempted),
+	NUMBER(tenant.wait_p50_ns),
+	NUMBER(tenant.wait_p99_ns),
+	NUMBER(tenant.switch_p50_ns),
+	NUMBER(tenant.switch_p99_ns),
+	NUMBER(tenant.hints),
+	NUMBER(tenant.segments),
+	NUMBER(tenant.holds),
+	NUMBER(tenant.holds_late),
+	NUMBER(tenant.holds_expired),
+	NUMBER(tenant.held_ns),
+	NUMBER(tenant.corrected),
+	FIGURES(tenant.memory),
+	TEXT(tenant.comm),
+	TEXT(tenant.device),
+	TEXT(tenant.why),
+	{ 0 },
 };
 static const struct field device[] = {
 	NUMBER(head.result),	     NUMBERS(device.uuid),
