@@ -288,6 +288,37 @@ static int parse_cgroup(char *text, struct gp_subject *s)
 	return path && !s->cgroup ? -ENOMEM : 0;
 }
 
+const char *gp_proc_parse_cgroup2(char *text)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		const char *path = path_of(line, "");
+
+		if (path) {
+			cut_deleted(line);
+			return path;
+		}
+	}
+	return NULL;
+}
+
+int gp_proc_cgroup2(const char *proc, pid_t pid, char **path)
+{
+	char name[PATH_MAX], *text;
+	const char *found;
+	int err;
+
+	snprintf(name, sizeof(name), "%s/%d/cgroup", proc, (int)pid);
+	err = read_file(AT_FDCWD, name, CGROUP_BYTES_MAX, &text);
+	if (err)
+		return err;
+	found = gp_proc_parse_cgroup2(text);
+	*path = found ? strdup(found) : NULL;
+	free(text);
+	return found && !*path ? -ENOMEM : 0;
+}
+
 static int read_cgroup(int dir, struct gp_subject *s)
 {
 	char *text;

@@ -32,6 +32,14 @@ int gp_proc_start(pid_t pid, uint64_t *ticks);
 /** The real user of @pid, also of a setuid program. 0; -ESRCH; other negative errno. */
 int gp_proc_user(pid_t pid, uid_t *uid);
 
+/**
+ * gp_proc_cgroup2() - the path of @pid's cgroup in version 2's hierarchy, from the folder @proc in
+ * place of /proc. *@path: to be freed; NULL: it has none. 0; -ESRCH; other negative errno.
+ */
+int gp_proc_cgroup2(const char *proc, pid_t pid, char **path);
+/** That path in @text, which has the form of /proc/PID/cgroup and is changed; NULL: none. */
+const char *gp_proc_parse_cgroup2(char *text);
+
 /** Is @pid root's of this machine, and in no container? Cheaper than gp_proc_read(). */
 bool gp_proc_is_root(pid_t pid);
 

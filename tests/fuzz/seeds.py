@@ -538,6 +538,14 @@ def oci():
         put("oci", name, text)
 
 
+def cgroup():
+    for name, text in {
+            "both": "2:memory:/a\n0::/b/c (deleted)\n1:name=systemd:/d\n", "one": "2:pids:/a\n",
+            "outside": "0::/../a\n", "root": "0::/\n", "frozen": "populated 1\nfrozen 1\n",
+            "thawed": "populated 1\nfrozen 0\n", "empty": ""}.items():
+        put("cgroup", name, text)
+
+
 if __name__ == "__main__":
     texts()
     plan()
@@ -545,6 +553,7 @@ if __name__ == "__main__":
     alias()
     results()
     oci()
+    cgroup()
     ptx()
     config()
     peer()
