@@ -22,6 +22,7 @@
 #define SCHEMA_VERSION 1
 #define MAX_ROWS 1024
 #define QUERY_MS 500
+#define SILENT_MS 20 /* after a process that does not answer: others may be stopped with it */
 
 struct row {
 	bool tenant;
@@ -36,6 +37,7 @@ struct table {
 	struct row *row;
 	size_t count;
 	bool daemon; /* gpreemptd runs, and its view is complete */
+	int query_ms;
 	struct gp_view view;
 };
 
@@ -57,16 +59,27 @@ static int by_pid(const void *a, const void *b)
 static void add_tenant(struct table *t, pid_t pid)
 {
 	struct gp_wire_status status[GP_WIRE_MAX_DEVICES];
-	ssize_t n = gp_tenant_devices(pid, status, GP_WIRE_MAX_DEVICES, QUERY_MS);
+	ssize_t n = gp_tenant_devices(pid, status, GP_WIRE_MAX_DEVICES, t->query_ms);
 
+	if (n == -ETIMEDOUT)
+		t->query_ms = SILENT_MS;
 	for (ssize_t i = 0; i < n; i++) {
 		struct row *row = add_row(t);
 
 		if (!row)
 			return;
 		*row = (struct row){ .tenant = true, .st = status[i] };
-		row->has_memory = !gp_tenant_memory(pid, status[i].uuid, &row->memory, QUERY_MS);
+		row->has_memory = !gp_tenant_memory(pid, status[i].uuid, &row->memory, t->query_ms);
 	}
+}
+
+/* It cannot answer, and gpreemptd knows its groups. */
+static bool is_frozen(const struct table *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->view.tenants; i++)
+		if (t->view.tenant[i].pid == pid && t->view.tenant[i].flags & GP_WIRE_FROZEN)
+			return true;
+	return false;
 }
 
 static void find_tenants(struct table *t)
@@ -77,7 +90,8 @@ static void find_tenants(struct table *t)
 	if (n > 0)
 		qsort(pid, (size_t)n, sizeof(pid[0]), by_pid);
 	for (ssize_t i = 0; i < n; i++)
-		add_tenant(t, pid[i]);
+		if (!is_frozen(t, pid[i]))
+			add_tenant(t, pid[i]);
 }
 
 static bool is_tenant(const struct table *t, pid_t pid)
@@ -144,7 +158,8 @@ static void find_others(struct table *t, const struct gp_devices *devices)
 	if (!proc)
 		return;
 	while ((entry = readdir(proc))) {
-		if (gp_parse_pid(entry->d_name, &pid) || is_tenant(t, pid) || is_ours(pid))
+		if (gp_parse_pid(entry->d_name, &pid) || is_tenant(t, pid) || is_ours(pid) ||
+		    is_frozen(t, pid))
 			continue;
 		for (size_t i = 0; i < devices->count; i++)
 			add_other(t, devices->dev[i], pid);
@@ -221,7 +236,7 @@ static void drop_daemon(struct table *t)
 	t->count = n;
 }
 
-static void find_managed(struct table *t)
+static void read_view(struct table *t)
 {
 	GP_CLOSE int fd = gp_wire_daemon_connect();
 	int err = fd < 0 ? fd : gp_view_read(fd, &t->view);
@@ -229,9 +244,15 @@ static void find_managed(struct table *t)
 	if (err && err != -ENOENT)
 		gp_fail_daemon("ls", err);
 	t->daemon = !err;
-	if (!err)
+	if (err)
+		t->view.devices = t->view.tenants = 0;
+}
+
+static void join_view(struct table *t)
+{
+	if (t->daemon)
 		drop_daemon(t);
-	for (size_t i = 0; !err && i < t->view.tenants; i++)
+	for (size_t i = 0; i < t->view.tenants; i++)
 		join(t, &t->view.tenant[i]);
 }
 
@@ -556,7 +577,7 @@ int gp_verb_ls(int argc, char **argv)
 	};
 	GP_DEVICES struct gp_devices devices = { 0 };
 	GP_FREE struct row *rows = calloc(MAX_ROWS, sizeof(*rows));
-	struct table t = { .row = rows };
+	struct table t = { .row = rows, .query_ms = QUERY_MS };
 	char why[GP_WHY_LEN];
 	struct ls ls = { 0 };
 	int err = gp_args(&argp, argc, argv, &ls);
@@ -569,9 +590,10 @@ int gp_verb_ls(int argc, char **argv)
 	/* Tenants are listed without a GPU too, but an invalid option is an error. */
 	if (err && (ls.device || err == -EINVAL))
 		return gp_fail("ls: %s", why);
+	read_view(&t);
 	find_tenants(&t);
 	find_others(&t, &devices);
-	find_managed(&t);
+	join_view(&t);
 	find_jobs(&t);
 	if (ls.json)
 		print_json(&t);

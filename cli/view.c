@@ -72,6 +72,8 @@ const char *gp_view_state(const struct gp_wire_tenant *tenant)
 
 	if (flags & GP_WIRE_BANNED)
 		return "banned";
+	if (flags & GP_WIRE_FROZEN)
+		return "frozen";
 	if (flags & GP_WIRE_OUT)
 		return "out";
 	if (flags & GP_WIRE_HELD)

@@ -30,7 +30,7 @@ void gp_view_clear(struct gp_view *view);
 const struct gp_wire_tenant *gp_view_tenant(const struct gp_view *view, int32_t pid,
 					    const uint8_t uuid[16]);
 
-/** "held", "segment", "waits", "idle", "runs", "out", "banned"; "-": unknown. */
+/** "held", "segment", "waits", "idle", "runs", "out", "frozen", "banned"; "-": unknown. */
 const char *gp_view_state(const struct gp_wire_tenant *tenant);
 /** "run", "rule", "attach", "pool", "-". */
 const char *gp_view_origin(const struct gp_wire_tenant *tenant);

@@ -25,6 +25,8 @@ const char *gp_why_name(uint32_t reason)
 
 	if (reason == GP_WIRE_WHY_OUT)
 		return "out";
+	if (reason == GP_WIRE_WHY_FROZEN)
+		return "frozen";
 	return reason < sizeof(name) / sizeof(name[0]) ? name[reason] : "unknown";
 }
 
@@ -174,6 +176,11 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 			other(r, "another process", process));
 		times(out, r);
 		fputs(". It comes back when there is room.", out);
+		break;
+	case GP_WIRE_WHY_FROZEN:
+		fputs("Its cgroup is frozen", out);
+		times(out, r);
+		fputs(". It runs again when the cgroup is thawed.", out);
 		break;
 	default:
 		fprintf(out, "Unknown reason %u; install the gpreempt of gpreemptd's version.",

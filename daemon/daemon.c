@@ -435,6 +435,14 @@ static void take_over(struct gp_daemon *d)
 	}
 }
 
+static void freezer_open(struct gp_daemon *d)
+{
+	const int err = gp_freezer_create(d->loop, NULL, NULL, &d->freezer);
+
+	if (err)
+		gp_log(GP_LOG_WARN, "frozen cgroups are not noticed: %s", strerror(-err));
+}
+
 static int start(struct gp_daemon *d)
 {
 	struct gp_device *hal[GP_HAL_MAX_DEVICES];
@@ -459,6 +467,7 @@ static int start(struct gp_daemon *d)
 		err = ticks_open(d);
 	if (err)
 		return err;
+	freezer_open(d);
 	take_over(d);
 	for (size_t i = 0; i < d->devs; i++)
 		hal[i] = d->dev[i]->hal;
@@ -491,6 +500,7 @@ static void end(struct gp_daemon *d)
 	gp_receivers_destroy(d->receivers);
 	for (size_t i = 0; i < d->devs; i++)
 		gp_ddev_destroy(d->dev[i]);
+	gp_freezer_destroy(d->freezer);
 	gp_trace_destroy(d->trace);
 	gp_tick_remove(&d->check);
 	gp_tick_remove(&d->deadline);

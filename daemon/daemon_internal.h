@@ -5,6 +5,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/discover/discover.h"
+#include "daemon/discover/freezer.h"
 #include "daemon/receive/receivers.h"
 #include "daemon/serve/metrics.h"
 #include "daemon/serve/serve.h"
@@ -19,6 +20,7 @@ struct gp_daemon {
 	struct gp_receivers *receivers;
 	struct gp_serve *serve;
 	struct gp_discovery *find;
+	struct gp_freezer *freezer; /* NULL: frozen cgroups are not noticed */
 	struct gp_metrics *metrics;
 	struct gp_loop_worker scanner; /* looks into processes */
 	struct gp_scan *scans;	       /* that are not over: see enroll.c */
@@ -51,8 +53,8 @@ void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn);
 extern const struct gp_discover_ops gp_enroll_discover_ops;
 /**
  * Enroll the process of the journal's record at @place again if it would not connect: it
- * was attached or banned. The record stays until then, and while its memory is away. False: not
- * needed.
+ * was attached or banned, or its cgroup is frozen. The record stays until then, and while its
+ * memory is away. False: not needed.
  */
 bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *record, int place);
 /** The rules are others now. */

@@ -43,7 +43,7 @@ struct gp_scan {
 	struct gp_class_request request;
 	bool asks, away;
 	enum gp_wire_origin origin; /* how it is to become a tenant; 0: it is one */
-	bool banned;
+	bool banned, frozen;
 	int place; /* of the earlier tenant in the journal; -1 */
 	struct gp_group_list list;
 	int err;
@@ -244,8 +244,23 @@ static bool has_files_for(const struct gp_daemon *d, const struct gp_subject *wh
 	return (who->uid == 0 && !who->contained) || gp_serve_has_files(d->serve);
 }
 
+static void cgroup_changed(void *arg, bool frozen)
+{
+	gp_frozen_set(arg, frozen);
+}
+
+static void watch_cgroup(struct gp_daemon *d, struct gp_dtenant *t)
+{
+	if (d->freezer)
+		gp_log_shortage(gp_freezer_watch(d->freezer, t->who.pid, cgroup_changed, t,
+						 &t->freezer),
+				"cannot watch the cgroup of a process");
+}
+
 static void tenant_gone(struct gp_dtenant *t, void *arg)
 {
+	gp_freezer_unwatch(t->freezer);
+	t->freezer = NULL;
 	if (t->conn)
 		t->conn->tenant = NULL;
 	t->conn = NULL;
@@ -288,11 +303,13 @@ static int join(struct gp_scan *s, struct gp_subject *who, const struct gp_class
 	gp_log_shortage(err, "cannot manage a process");
 	*who = how.who;
 	s->list = how.list;
-	if (!err)
-		gp_log_user((*tenant)->who.uid, GP_LOG_JOINS, GP_LOG_INFO,
-			    "%s: process %d (%s) is a tenant: %s", s->dev->hal->id.name,
-			    (int)(*tenant)->who.pid, (*tenant)->who.comm, why);
-	return err;
+	if (err)
+		return err;
+	gp_log_user((*tenant)->who.uid, GP_LOG_JOINS, GP_LOG_INFO,
+		    "%s: process %d (%s) is a tenant: %s", s->dev->hal->id.name,
+		    (int)(*tenant)->who.pid, (*tenant)->who.comm, why);
+	watch_cgroup(s->daemon, *tenant);
+	return 0;
 }
 
 /* ---- connected tenants ----------------------------------------------- */
@@ -582,7 +599,9 @@ static void take_done(struct gp_job *job)
 		err = decide(s->daemon, s->dev, &who, NULL, &s->request, &given, why);
 	if (!err)
 		err = join(s, &who, &given, true,
-			   s->banned ? "suspended until it ends" : "attached by gpreempt attach",
+			   s->banned ? "suspended until it ends" :
+			   s->frozen ? "its cgroup was frozen when gpreemptd started" :
+				       "attached by gpreempt attach",
 			   &t);
 	if (err && !why[0])
 		snprintf(why, sizeof(why), "%s", strerror(-err));
@@ -717,11 +736,14 @@ bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	struct gp_ddev *dev = gp_daemon_device(d, r->uuid);
 	struct gp_class_request request;
 	struct gp_scan *s;
+	bool frozen;
 
 	if (r->away && !r->banned)
 		return gp_journal_lives(r);
 
-	if ((r->origin != GP_WIRE_BY_ATTACH && !r->banned) || !dev ||
+	frozen = r->origin == GP_WIRE_BY_RUN && d->freezer &&
+		 gp_freezer_is_frozen(d->freezer, r->pid);
+	if ((r->origin != GP_WIRE_BY_ATTACH && !r->banned && !frozen) || !dev ||
 	    gp_class_request_from_wire(&r->request, &request) || !gp_journal_lives(r))
 		return false;
 	s = scan_new(d, dev, r->pid, NULL, NULL, 0, take_done);
@@ -730,6 +752,7 @@ bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	s->origin = GP_WIRE_BY_ATTACH;
 	s->request = request;
 	s->banned = r->banned;
+	s->frozen = frozen;
 	s->place = place;
 	s->start = r->start_ticks;
 	s->admin = true;
@@ -863,11 +886,14 @@ static bool is_scanned(const struct gp_daemon *d, const struct gp_dtenant *t)
 void gp_enroll_check(struct gp_daemon *d)
 {
 	drop_ended(d);
+	if (d->freezer)
+		gp_freezer_check(d->freezer);
 	for (size_t i = 0; i < d->devs; i++) {
 		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next) {
 			uint64_t files = t->conn ? 0 : open_files(t->who.pid);
 
 			gp_away_check(t);
+			gp_frozen_check(t);
 			/* A slow scan must not have others behind it. */
 			if (is_scanned(d, t))
 				continue;

@@ -123,6 +123,17 @@ static void show_away(const struct gp_dtenant *t, uint64_t now_ns, struct gp_wir
 	out->until_ns = GP_WIRE_UNKNOWN;
 }
 
+static void show_frozen(const struct gp_dtenant *t, uint64_t now_ns, struct gp_wire_reason *out)
+{
+	out->reason = GP_WIRE_WHY_FROZEN;
+	out->other_pid = 0;
+	memset(out->other_comm, 0, sizeof(out->other_comm));
+	out->ahead = 0;
+	out->error = 0;
+	out->for_ns = now_ns - t->frozen.since_ns;
+	out->until_ns = GP_WIRE_UNKNOWN;
+}
+
 void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg)
 {
 	struct gp_dtenant *t = asked_for(d, conn, msg), *other;
@@ -153,6 +164,8 @@ void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire
 	snprintf(out.reason.device, sizeof(out.reason.device), "%s", t->dev->hal->id.name);
 	if (t->away.away)
 		show_away(t, now_ns, &out.reason);
+	if (t->frozen.frozen)
+		show_frozen(t, now_ns, &out.reason);
 	if (t->who.pid == msg->pid)
 		snprintf(out.reason.why, sizeof(out.reason.why), "%s", t->why);
 	else

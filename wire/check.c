@@ -12,7 +12,7 @@
 #define HELLO_FLAGS (GP_WIRE_ASKS | GP_WIRE_HELLO_AWAY)
 #define TENANT_FLAGS                                                                            \
 	(GP_WIRE_RESIDENT | GP_WIRE_SUSPENDED | GP_WIRE_SEGMENT | GP_WIRE_HELD | GP_WIRE_BUSY | \
-	 GP_WIRE_IDLE | GP_WIRE_BANNED | GP_WIRE_PILES | GP_WIRE_OUT)
+	 GP_WIRE_IDLE | GP_WIRE_BANNED | GP_WIRE_PILES | GP_WIRE_OUT | GP_WIRE_FROZEN)
 
 bool gp_wire_text_ok(const char *text, size_t size)
 {

@@ -282,6 +282,7 @@ enum gp_wire_tenant_flags {
 	GP_WIRE_BANNED = 1u << 6, /* it broke its class too often: suspended for good */
 	GP_WIRE_PILES = 1u << 7,  /* its launches piled up lately (docs/sched.md) */
 	GP_WIRE_OUT = 1u << 8,	  /* its memory is off the device, or moves */
+	GP_WIRE_FROZEN = 1u << 9, /* its cgroup is: suspended until it is thawed */
 };
 
 /* Unknown figures are GP_WIRE_UNKNOWN. */
@@ -332,6 +333,8 @@ struct gp_wire_device {
 
 /* A @reason besides those of sched.h: its memory is off the device, for @other_pid. */
 #define GP_WIRE_WHY_OUT 1000u
+/* Likewise: its cgroup is frozen. */
+#define GP_WIRE_WHY_FROZEN 1001u
 
 /* enum gp_why of sched.h, with processes for tenants. */
 struct gp_wire_reason {

@@ -67,9 +67,9 @@ void gp_away_follow(struct gp_dtenant *t)
 		gp_runtime_group_from_core(t->dev->rt, g);
 	g = NULL;
 	while ((g = gp_runtime_next(t->dev->rt, t, g)))
-		if (t->banned || !is_kept(t, g))
+		if (gp_dtenant_is_stopped(t) || !is_kept(t, g))
 			gp_runtime_own_alone(t->dev->rt, g, GP_DO_SUSPEND);
-	if (!t->banned)
+	if (!gp_dtenant_is_stopped(t))
 		run_kept(t);
 }
 
@@ -97,7 +97,7 @@ void gp_away_check(struct gp_dtenant *t)
 	       t->dev->hal->id.name, (int)t->who.pid, t->who.comm,
 	       (unsigned int)(GP_AWAY_BESIDE_NS / 1000000000u));
 	count_time(t);
-	if (!t->banned)
+	if (!gp_dtenant_is_stopped(t))
 		run_kept(t);
 }
 
@@ -119,7 +119,7 @@ static void give_to_core(struct gp_dtenant *t)
 	t->away.asked = false;
 	t->away.count = 0;
 	t->away.room_ns = t->away.left_ns = t->away.beside_since_ns = 0;
-	while (!t->banned && (g = gp_runtime_next(t->dev->rt, t, g)))
+	while (!gp_dtenant_is_stopped(t) && (g = gp_runtime_next(t->dev->rt, t, g)))
 		gp_runtime_group_to_core(t->dev->rt, g);
 }
 
@@ -127,7 +127,7 @@ static void run_all(struct gp_dtenant *t)
 {
 	struct gp_runtime_group *g = NULL;
 
-	while (!t->banned && (g = gp_runtime_next(t->dev->rt, t, g))) {
+	while (!gp_dtenant_is_stopped(t) && (g = gp_runtime_next(t->dev->rt, t, g))) {
 		gp_runtime_group_from_core(t->dev->rt, g);
 		run(t, g);
 	}
@@ -158,7 +158,7 @@ static int outcome(struct gp_dtenant *t, const struct away_job *j)
 	}
 	if (j->away)
 		return 0;
-	if (!t->banned && any_is(t, true)) {
+	if (!gp_dtenant_is_stopped(t) && any_is(t, true)) {
 		gp_away_follow(t);
 		return -EIO;
 	}

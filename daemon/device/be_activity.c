@@ -111,6 +111,11 @@ static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 
 void gp_dtenant_observe_be(struct gp_dtenant *t, uint64_t now_ns)
 {
+	if (gp_frozen_is_off(t)) {
+		t->on_since_ns = t->idle_since_ns = 0;
+		gp_dtenant_report(t, GP_REPORTED_IDLE, now_ns);
+		return;
+	}
 	/* Its mover's copies are reported nowhere, so there is nothing to look for. */
 	if (gp_away_takes_turns(t)) {
 		t->on_since_ns = t->idle_since_ns = 0;

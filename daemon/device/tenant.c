@@ -222,6 +222,8 @@ static bool is_guessed(const struct gp_dtenant *t)
 
 static uint32_t how_idle(const struct gp_dtenant *t, uint64_t now_ns)
 {
+	if (gp_frozen_is_off(t))
+		return 0;
 	if (may_have_work(t, now_ns))
 		return GP_IDLE_UNSURE;
 	return gp_dtenant_will_report(t, now_ns) ? GP_IDLE_TELLS : 0;
@@ -350,8 +352,11 @@ static enum gp_reported page_activity(const struct gp_dtenant *t, uint64_t now_n
 
 enum gp_reported gp_dtenant_activity(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
 {
-	enum gp_reported says = page_activity(t, now_ns, ahead_ns);
+	enum gp_reported says;
 
+	if (gp_frozen_is_off(t))
+		return GP_REPORTED_IDLE;
+	says = page_activity(t, now_ns, ahead_ns);
 	/* Where it cannot take the device itself, it is taken for it, and in time. */
 	if (says == GP_REPORTED_SOON && !(t->dev->caps.caps & GP_CAP_SLICE_PREEMPTS))
 		says = GP_REPORTED_BUSY;
@@ -681,11 +686,12 @@ static void make_preemptible(struct gp_dtenant *t)
 		gp_runtime_own(t->dev->rt, g, GP_CALL_PREEMPT_MODE);
 }
 
-/* While it is away, the core does not decide about @group. */
+/* While it is away, or frozen, the core does not decide about @group. */
 static int add_group(struct gp_dtenant *t, struct gp_group *group)
 {
-	return t->away.away ? gp_runtime_group_outside(t->dev->rt, t->id, t, group) :
-			      gp_runtime_group_add(t->dev->rt, t->id, t, group);
+	return t->away.away || gp_frozen_is_off(t) ?
+		       gp_runtime_group_outside(t->dev->rt, t->id, t, group) :
+		       gp_runtime_group_add(t->dev->rt, t->id, t, group);
 }
 
 /* The core's groups are the device's from then on; the rest is dropped. */
@@ -836,7 +842,7 @@ void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
 		at = &(*at)->next;
 	*at = t->next;
 	/* Without its memory none but the process itself may resume it. */
-	if (t->banned && !process_ended && !t->away.away)
+	if (gp_dtenant_is_stopped(t) && !process_ended && !t->away.away)
 		pardon(t);
 	forget_groups(t, process_ended);
 	if (!process_ended) {
@@ -872,6 +878,8 @@ void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
 	(void)take_groups(t, list);
 	if (t->away.away)
 		gp_away_follow(t);
+	else if (t->frozen.frozen)
+		gp_frozen_follow(t);
 	if (t->banned)
 		gp_dtenant_ban(t);
 	else if (gp_dtenant_is_be(t))
@@ -1015,6 +1023,7 @@ static uint32_t flags_of(const struct gp_dtenant *t, const struct gp_sched_tenan
 	flags |= t->banned ? GP_WIRE_BANNED : 0;
 	flags |= st->piles ? GP_WIRE_PILES : 0;
 	flags |= t->away.away ? GP_WIRE_OUT : 0;
+	flags |= t->frozen.frozen ? GP_WIRE_FROZEN : 0;
 	return flags;
 }
 

@@ -7,12 +7,14 @@
 
 #include "daemon/device/away.h"
 #include "daemon/device/device.h"
+#include "daemon/device/frozen.h"
 #include "daemon/supervise/journal.h"
 #include "daemon/config/rules.h"
 #include "wire/page.h"
 
 struct gp_conn;
 struct gp_clients;
+struct gp_freezer_watch;
 
 /* The last report to the core on a tenant. */
 enum gp_reported {
@@ -68,6 +70,8 @@ struct gp_dtenant {
 	uint64_t turn_end_ns; /* of its last turn; 0: it had none */
 	bool banned;
 	struct gp_away away;
+	struct gp_frozen frozen;
+	struct gp_freezer_watch *freezer; /* of its cgroup; NULL: not watched */
 	struct gp_hist hist[GP_WIRE_HISTS];
 	struct gp_wire_memory_figures memory; /* when its page was read last */
 	struct gp_account *account;	      /* of its container; NULL: out of memory */
@@ -161,6 +165,12 @@ void gp_dtenant_samples(struct gp_dtenant *tenant);
 void gp_dtenant_memory(struct gp_dtenant *tenant);
 /** It had the device for @ns more. */
 void gp_dtenant_used(struct gp_dtenant *tenant, uint64_t ns);
+
+/** Must none of its groups run: is it banned or frozen? */
+static inline bool gp_dtenant_is_stopped(const struct gp_dtenant *tenant)
+{
+	return tenant->banned || tenant->frozen.frozen || tenant->frozen.thaws;
+}
 
 /** Off, until its process ends or the daemon does. */
 void gp_dtenant_ban(struct gp_dtenant *tenant);

@@ -1380,6 +1380,142 @@ static void test_recovered(void **state)
 	assert_true(done_in(a, 100 * MS) > 0);
 }
 
+/* ---- frozen cgroups ---------------------------------------------------------------- */
+
+static void set_frozen(struct process *p, bool frozen)
+{
+	gp_frozen_set(p->tenant, frozen);
+	settle();
+}
+
+static void test_frozen_and_thawed(void **state)
+{
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+
+	for (int i = 0; i < 2; i++) {
+		/* Once in its turn, and once in the other's. */
+		while (device[0].dev->resident != (i ? a : b)->tenant->id)
+			run(MS);
+		set_frozen(a, true);
+		set_frozen(a, true);
+		run(5 * MS);
+		b->done = 0;
+		assert_int_equal(done_in(a, 400 * MS), 0);
+		assert_true(b->done >= 400 - 5);
+		assert_int_equal(a->tenant->reported, GP_REPORTED_IDLE);
+		set_frozen(a, false);
+		run(100 * MS);
+		b->done = 0;
+		assert_true(done_in(a, 400 * MS) >= 150);
+		assert_true(b->done >= 150);
+		a->tenant->frozen.back_ns = 0;
+	}
+}
+
+/* It works all the time, and so do the kernels that it queued. */
+static void test_frozen_lc(void **state)
+{
+	struct process *lc =
+		tenant(&device[0], (struct gp_class_value){ GP_CLASS_LC, 0 }, true, true);
+	struct process *b = be(&device[0], 100), *c = be(&device[0], 100);
+
+	atomic_store(&lc->tenant->page->provides, GP_PAGE_PROVIDES_WORK);
+	atomic_store(&lc->tenant->page->activity, GP_PAGE_WORK | GP_PAGE_HELD);
+	run(100 * MS);
+	b->done = c->done = 0;
+	assert_true(done_in(lc, 200 * MS) >= 150);
+	assert_true(b->done + c->done <= 20);
+	set_frozen(lc, true);
+	assert_int_equal(gp_dtenant_activity(lc->tenant, gp_ddev_now(device[0].dev), 0),
+			 GP_REPORTED_IDLE);
+	run(5 * MS);
+	/* A notice, which the wall's clock begins, sees that both have work. */
+	gp_ddev_observe(device[0].dev);
+	settle();
+	b->done = c->done = 0;
+	assert_int_equal(done_in(lc, 400 * MS), 0);
+	assert_true(b->done >= 150 && c->done >= 150);
+	set_frozen(lc, false);
+	run(20 * MS);
+	assert_true(done_in(lc, 200 * MS) >= 150);
+}
+
+/* Its user does both all the time. */
+static void test_thaws_once_a_second(void **state)
+{
+	struct process *a = be(&device[0], 100);
+
+	set_frozen(a, true);
+	set_frozen(a, false);
+	assert_true(done_in(a, 20 * MS) > 0);
+	set_frozen(a, true);
+	run(5 * MS);
+	set_frozen(a, false);
+	gp_frozen_check(a->tenant);
+	settle();
+	assert_int_equal(done_in(a, 20 * MS), 0);
+	a->tenant->frozen.back_ns -= GP_FROZEN_THAW_NS;
+	gp_frozen_check(a->tenant);
+	settle();
+	assert_true(done_in(a, 20 * MS) > 0);
+	assert_false(gp_frozen_is_off(a->tenant));
+}
+
+/* New groups of a frozen tenant do not run either, and it may leave as it is. */
+static void test_groups_while_frozen(void **state)
+{
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+	struct gp_sim_context *second;
+	struct gp_group_list list = { 0 };
+
+	set_frozen(a, true);
+	run(5 * MS);
+	second = gp_sim_context_create(device[0].sim, a->pid, 1);
+	assert_non_null(second);
+	assert_int_equal(gp_sim_submit(second, 0, &kernel, NULL), 0);
+	assert_int_equal(device[0].dev->hal->ops->groups(device[0].dev->hal, a->pid, &list), 0);
+	gp_dtenant_groups(a->tenant, &list);
+	settle();
+	b->done = 0;
+	assert_int_equal(done_in(a, 200 * MS), 0);
+	assert_true(b->done >= 200 - 5);
+	gp_dtenant_leave(a->tenant, false);
+	settle();
+	assert_true(done_in(a, 200 * MS) > 0);
+}
+
+static void test_frozen_while_away(void **state)
+{
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+
+	run(120 * MS);
+	ask_for_room(a);
+	assert_int_equal(away(a, true, true), 0);
+	assert_true(done_in(a, 100 * MS) > 0);
+	set_frozen(a, true);
+	run(5 * MS);
+	assert_int_equal(done_in(a, 100 * MS), 0);
+	/* Its last message comes late. */
+	assert_int_equal(away(a, false, false), 0);
+	b->done = 0;
+	assert_int_equal(done_in(a, 200 * MS), 0);
+	assert_true(b->done >= 200 - 5);
+	set_frozen(a, false);
+	assert_true(done_in(a, 200 * MS) > 50);
+}
+
+static void test_banned_while_frozen(void **state)
+{
+	struct process *a = be(&device[0], 100);
+
+	set_frozen(a, true);
+	gp_dtenant_ban(a->tenant);
+	settle();
+	set_frozen(a, false);
+	run(5 * MS);
+	assert_int_equal(done_in(a, 100 * MS), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
 
 int main(void)
@@ -1418,6 +1554,12 @@ int main(void)
 		TEST(test_a_mover_that_never_ends),
 		TEST(test_left_while_away),
 		TEST(test_recovered),
+		TEST(test_frozen_and_thawed),
+		TEST(test_frozen_lc),
+		TEST(test_thaws_once_a_second),
+		TEST(test_groups_while_frozen),
+		TEST(test_frozen_while_away),
+		TEST(test_banned_while_frozen),
 		TEST(test_who_defies_is_suspended),
 	};
 

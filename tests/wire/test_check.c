@@ -298,12 +298,12 @@ static void tenants(void **state)
 	expect(&msg, -EINVAL);
 	msg.tenant.pid = 1;
 	msg.tenant.origin = GP_WIRE_BY_ATTACH;
-	msg.tenant.flags = GP_WIRE_OUT * 2 - 1;
+	msg.tenant.flags = GP_WIRE_FROZEN * 2 - 1;
 	msg.tenant.usage = GP_WIRE_USAGE_DRIVER;
 	REFUSED(msg, tenant.pid, 0);
 	REFUSED(msg, tenant.origin, 0);
 	REFUSED(msg, tenant.origin, GP_WIRE_BY_POOL + 1);
-	REFUSED(msg, tenant.flags, GP_WIRE_OUT * 2);
+	REFUSED(msg, tenant.flags, GP_WIRE_FROZEN * 2);
 	REFUSED(msg, tenant.usage, GP_WIRE_USAGE_DRIVER + 1);
 	REFUSED(msg, tenant.request.cls, 9);
 	TEXT_ENDS(msg, tenant.comm);
