@@ -58,6 +58,9 @@ json_t *gp_json_memory(const struct gp_wire_memory_figures *m)
 	json_object_set_new(json, "movable_bytes", gp_json_number(true, m->movable));
 	json_object_set_new(json, "fixed_bytes", gp_json_number(true, m->fixed));
 	json_object_set_new(json, "out_bytes", gp_json_number(true, m->out));
+	json_object_set_new(json, "pinned_bytes", gp_json_number(true, m->pinned));
+	json_object_set_new(json, "kept_bytes", gp_json_number(true, m->kept));
+	json_object_set_new(json, "host_max_bytes", gp_json_number(m->host_max, m->host_max));
 	json_object_set_new(json, "moves", gp_json_number(true, m->moves));
 	json_object_set_new(json, "moved_bytes", gp_json_number(true, m->moved));
 	json_object_set_new(json, "move_ns", gp_json_number(true, m->move_ns));

@@ -23,7 +23,6 @@
 #define WAIT_NS 30000000000u /* for a pool to begin; a busy machine is slow */
 #define NAP_NS 20000000
 #define FIRST_FD 64 /* beyond the numbers that a shell's script uses */
-#define RULE_MS 1000
 
 int gp_pool_parse(struct gp_pool_args *args, const char *text)
 {
@@ -43,28 +42,12 @@ int gp_pool_parse(struct gp_pool_args *args, const char *text)
 	return 0;
 }
 
-void gp_pool_ask(struct gp_pool_args *args, const char *class_text)
+void gp_pool_follow(struct gp_pool_args *args, const struct gp_wire_ruled *ruled)
 {
-	struct gp_class_request request;
-	union gp_wire_msg msg;
-	const char *why;
-	GP_CLOSE int fd = -1;
-	int err;
-
-	if (args->no_daemon || args->memory || gp_class_request_parse(class_text, &request, &why))
-		return;
-	fd = gp_wire_daemon_connect();
-	if (fd < 0)
-		return;
-	gp_wire_init(&msg, GP_WIRE_RULE);
-	gp_class_request_to_wire(&request, &msg.ask_class.request);
-	err = gp_wire_call(fd, &msg, RULE_MS);
-	if (err == -EPERM && msg.head.type == GP_WIRE_SAID)
-		snprintf(args->refusal, sizeof(args->refusal), "%s", msg.said.text);
-	if (err || args->wanted || !msg.ruled.pool)
+	if (args->no_daemon || args->memory || args->wanted || !ruled->pool)
 		return;
 	args->wanted = args->by_rule = true;
-	args->percent = msg.ruled.percent;
+	args->percent = ruled->percent;
 }
 
 /* ---- can there be one? -------------------------------------------------------------- */

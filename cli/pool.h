@@ -23,8 +23,8 @@ struct gp_pool_args {
 
 /** Read the value of --pool; NULL: none. 0; GP_ARGS_SAID. */
 int gp_pool_parse(struct gp_pool_args *args, const char *text);
-/** What do gpreemptd's rules say on this process with class @class_text? Nothing without it. */
-void gp_pool_ask(struct gp_pool_args *args, const char *class_text);
+/** As gpreemptd's rules say. */
+void gp_pool_follow(struct gp_pool_args *args, const struct gp_wire_ruled *ruled);
 /**
  * Start the pool if need be, and set this process's environment for CMD. After
  * gp_launch_prepare(). 0, or GP_EXIT_OWN after one line.

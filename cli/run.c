@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/limits.h"
 #include "cli/pool.h"
-#include "runtime/size.h"
 
 struct run {
 	struct gp_cmd_args cmd;
@@ -19,7 +19,7 @@ struct run {
 	bool no_pile;
 	bool no_preload;
 	bool no_daemon;
-	const char *memory; /* "1" or MIN:MAX */
+	struct gp_limits_args limits;
 	struct gp_pool_args pool;
 };
 
@@ -56,24 +56,12 @@ static const struct argp_option options[] = {
 	  "the host, and continue CMD when there is room; none leaves while CMD has up to MIN, and "
 	  "CMD has at most MAX: 8GiB:20GiB, 8GiB: or :20GiB",
 	  0 },
+	{ "mem-host", 'M', "SIZE", 0,
+	  "with --mem: pin at most SIZE of the host's memory, such as 64GiB; more of CMD's device "
+	  "memory than that does not leave",
+	  0 },
 	{ 0 },
 };
-
-static error_t parse_memory(const char **memory, const char *text)
-{
-	struct gp_size_range range;
-	int err;
-
-	*memory = text ? text : "1";
-	err = text ? gp_parse_size_range(text, &range) : 0;
-	if (!err)
-		return 0;
-	gp_fail("run: --mem=%s: %s; write sizes with a unit, such as 8GiB:20GiB, 8GiB: or :20GiB",
-		text,
-		err == -ERANGE ? "MAX is 0, or less than MIN, or a size is too large" :
-				 "not MIN:MAX");
-	return GP_ARGS_SAID;
-}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -95,7 +83,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'O':
 		return gp_pool_parse(&r->pool, arg);
 	case 'm':
-		return parse_memory(&r->memory, arg);
+		return gp_limits_parse(&r->limits, arg);
+	case 'M':
+		return gp_limits_parse_host(&r->limits, arg);
 	case 'D':
 		r->no_daemon = true;
 		return 0;
@@ -114,6 +104,7 @@ int gp_verb_run(int argc, char **argv)
 		       "own; 125 gpreempt failed and CMD did not run, 126 CMD cannot be executed, "
 		       "127 CMD was not found.",
 	};
+	struct gp_wire_ruled ruled;
 	struct run r = { 0 };
 	int err = gp_args(&argp, argc, argv, &r);
 
@@ -129,18 +120,23 @@ int gp_verb_run(int argc, char **argv)
 			       r.cmd.class_text);
 	if (r.auto_hold && strncmp(r.cmd.class_text, "lc", 2))
 		return gp_fail("run: --auto-hold needs --class=lc; best-effort never holds");
-	if (r.memory && strncmp(r.cmd.class_text, "be", 2))
+	if (r.limits.memory && strncmp(r.cmd.class_text, "be", 2))
 		return gp_fail("run: --mem needs --class=be; latency-critical memory stays");
-	if ((r.memory && setenv("GPREEMPT_MEMORY", r.memory, 1)) ||
-	    (r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
+	if (r.limits.host && !r.limits.memory)
+		return gp_fail("run: --mem-host needs --mem; without it no memory leaves");
+	if ((r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
 	    (r.no_preload && setenv("GPREEMPT_PRELOAD", "0", 1)) ||
 	    (r.no_daemon && setenv("GPREEMPT_START_DAEMON", "0", 1)) ||
 	    (r.no_pile && setenv("GPREEMPT_PILE", "0", 1)) ||
 	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))
 		return gp_fail("run: cannot set the environment: %s", strerror(errno));
 	r.pool.no_daemon = r.no_daemon;
-	r.pool.memory = r.memory != NULL;
-	gp_pool_ask(&r.pool, r.cmd.class_text);
+	r.pool.memory = r.limits.memory != NULL;
+	if (gp_rule_ask(r.cmd.class_text, &ruled, r.pool.refusal) == 0)
+		gp_pool_follow(&r.pool, &ruled);
+	err = gp_limits_set("run", &r.limits, &ruled);
+	if (err)
+		return gp_fail("run: cannot set the environment: %s", strerror(-err));
 	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device, r.cmd.argv[0]);
 	if (!err && r.pool.wanted)
 		err = gp_pool_enter(&r.pool, r.cmd.class_text);

@@ -17,6 +17,7 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "cli/usage.h"
+#include "cli/limits.h"
 #include "cli/view.h"
 #include "sched/sched.h"
 #include "wire/wire.h"
@@ -366,12 +367,27 @@ static void stat_done(struct stat_run *r)
 	gp_child_done(&r->child);
 }
 
+/* As gpreempt run does. */
+static int follow_rule(const struct stat_run *r)
+{
+	const struct gp_limits_args none = { NULL, 0 };
+	char refusal[GP_WIRE_TEXT_LEN];
+	struct gp_wire_ruled ruled;
+	int err;
+
+	if (!r->cmd.class_text)
+		return 0;
+	(void)gp_rule_ask(r->cmd.class_text, &ruled, refusal);
+	err = gp_limits_set("stat", &none, &ruled);
+	return err ? gp_fail("stat: cannot set the environment: %s", strerror(-err)) : 0;
+}
+
 /* Every step that can fail before CMD runs. */
 static int prepare(struct stat_run *r)
 {
-	int err = 0;
+	int err = follow_rule(r);
 
-	if (r->cmd.class_text || r->cmd.device)
+	if (!err && (r->cmd.class_text || r->cmd.device))
 		err = gp_launch_prepare("stat", r->cmd.class_text, r->cmd.device, r->cmd.argv[0]);
 	if (!err)
 		err = open_devices(r);

@@ -59,6 +59,17 @@ static char *sentences(const struct gp_tenant_query *a, const struct gp_wire_rea
 	return text;
 }
 
+static void print_kept(const struct gp_wire_memory_figures *m)
+{
+	char kept[GP_VIEW_TEXT_LEN], most[GP_VIEW_TEXT_LEN];
+
+	if (m->kept)
+		printf("  %s of it cannot leave: the process may pin %s of the host's memory; "
+		       "raise "
+		       "--mem-host of gpreempt run, or host_memory: of gpreempt.yaml\n",
+		       gp_view_bytes(m->kept, kept), gp_view_bytes(m->host_max, most));
+}
+
 static void print_reason(const struct gp_tenant_query *a, struct gp_wire_reason *r,
 			 const char *text)
 {
@@ -70,6 +81,7 @@ static void print_reason(const struct gp_tenant_query *a, struct gp_wire_reason 
 		printf("  Its memory: ");
 		gp_view_memory(stdout, &t->memory);
 		putchar('\n');
+		print_kept(&t->memory);
 	}
 	if (*r->why)
 		printf("  Its class: %s\n", gp_printable(r->why));

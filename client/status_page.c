@@ -273,6 +273,9 @@ void gp_status_page_memory(struct gp_client_device *dev)
 	put(&page->moves, stat.figures.moves);
 	put(&page->moved, stat.figures.moved);
 	put(&page->move_ns, stat.figures.move_ns);
+	put(&page->pinned, stat.figures.pinned);
+	put(&page->kept, stat.figures.kept);
+	put(&page->host_max, stat.figures.host_max);
 	atomic_store_explicit(&page->moving, stat.moving, memory_order_release);
 }
 

@@ -717,6 +717,13 @@ void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 		out.ruled.pool = 1;
 		out.ruled.percent = verdict.rule->percent;
 	}
+	out.ruled.memory_min = out.ruled.memory_max = GP_WIRE_UNKNOWN;
+	out.ruled.host_memory = d->config->host_memory;
+	if (verdict.rule) {
+		out.ruled.memory_min = verdict.rule->memory.min;
+		out.ruled.memory_max = verdict.rule->memory.max;
+		gp_rules_text(d->config, verdict.rule, out.ruled.rule, sizeof(out.ruled.rule));
+	}
 	gp_conn_send(conn, &out, NULL, 0);
 }
 

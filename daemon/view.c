@@ -255,6 +255,7 @@ static void add_memory(struct gp_ddev *dev, const struct gp_account *a, struct g
 		out->movable += t->memory.movable;
 		out->fixed += t->memory.fixed;
 		out->out += t->memory.out;
+		out->pinned += t->memory.pinned;
 	}
 }
 

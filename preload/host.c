@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +23,26 @@
 
 static struct {
 	char *base;
-	uint64_t most, bytes;
-} pool;
+	uint64_t most; /* of the addresses */
+	_Atomic(uint64_t) bytes;
+	uint64_t limit; /* set before any thread */
+} pool = { .limit = UINT64_MAX };
+
+void gp_host_limit(uint64_t bytes)
+{
+	pool.limit = bytes;
+}
+
+uint64_t gp_host_most(void)
+{
+	return pool.limit;
+}
+
+/* It is pinned in whole pieces. */
+bool gp_host_allows(uint64_t bytes)
+{
+	return bytes <= pool.limit / GP_HOST_PIECE * GP_HOST_PIECE;
+}
 
 int gp_host_start(uint64_t most)
 {
@@ -191,7 +210,7 @@ int gp_host_grow(uint64_t bytes, uint64_t step)
 
 	if (bytes <= pool.bytes)
 		return 0;
-	if (!host_has(until - pool.bytes))
+	if (!gp_host_allows(until) || !host_has(until - pool.bytes))
 		return -ENOMEM;
 	while (!err && pool.bytes < until)
 		err = add_piece();

@@ -8,6 +8,7 @@
 
 #include "client/engine.h"
 #include "preload/calls.h"
+#include "preload/host.h"
 #include "preload/quota.h"
 #include "runtime/log.h"
 #include "runtime/size.h"
@@ -82,12 +83,31 @@ bool gp_memory_is_loaded(void)
 	return atomic_load(&loaded) == 1;
 }
 
+static void limit_host(void)
+{
+	const char *text = secure_getenv("GPREEMPT_MEMORY_HOST");
+	uint64_t most;
+
+	if (!text)
+		return;
+	if (gp_parse_size(text, &most))
+		gp_log(GP_LOG_WARN, "GPREEMPT_MEMORY_HOST=%s: not a size; it is no limit", text);
+	else
+		gp_host_limit(most);
+}
+
 void gp_memory_start(bool lc)
 {
 	struct gp_size_range limits = { 0, UINT64_MAX };
 	const char *text = secure_getenv("GPREEMPT_MEMORY");
+	const char *rule = secure_getenv("GPREEMPT_MEMORY_MAX");
+	uint64_t max = UINT64_MAX;
 
 	asks = lc;
+	if (rule && gp_parse_size(rule, &max))
+		gp_log(GP_LOG_WARN, "GPREEMPT_MEMORY_MAX=%s: not a size; it is no limit", rule);
+	if (max != UINT64_MAX)
+		gp_quota_start(max, secure_getenv("GPREEMPT_MEMORY_RULE"));
 	if (!text || !strcmp(text, "0"))
 		return;
 	if (strcmp(text, "1") && gp_parse_size_range(text, &limits)) {
@@ -96,7 +116,9 @@ void gp_memory_start(bool lc)
 		return;
 	}
 	gp_memory.min = limits.min;
-	gp_quota_start(limits.max);
+	limit_host();
+	if (limits.max < max || max == UINT64_MAX)
+		gp_quota_start(limits.max, NULL);
 	atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
 }
 

@@ -269,7 +269,7 @@ static int begin(void)
 static void match_host(void)
 {
 	const bool wanted = atomic_load(&mover.wanted);
-	const uint64_t need = gp_memory.resident;
+	const uint64_t need = gp_host_allows(gp_memory.resident) ? gp_memory.resident : 0;
 
 	if (!wanted && now_ns() - atomic_load(&mover.resized_ns) < PIN_QUIET_NS)
 		return;
@@ -338,6 +338,7 @@ static void *run(void *arg)
 static bool may_leave(void)
 {
 	return gp_quota_had(gp_memory.device) > gp_memory.min &&
+	       gp_host_allows(atomic_load(&gp_memory.resident)) &&
 	       (!atomic_load(&mover.failed_ns) || now_ns() - mover.failed_ns > QUIET_NS);
 }
 
@@ -376,6 +377,10 @@ void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *s
 	f->fixed = without(had, atomic_load(&gp_memory.asked));
 	if (!f->movable)
 		f->fixed += atomic_load(&gp_memory.resident);
+	if (!gp_host_allows(atomic_load(&gp_memory.resident)))
+		f->kept = atomic_load(&gp_memory.resident);
+	f->host_max = gp_host_most() == UINT64_MAX ? 0 : gp_host_most();
+	f->pinned = gp_host_bytes();
 	f->moves = atomic_load(&gp_memory.moves);
 	f->moved = atomic_load(&gp_memory.moved);
 	f->move_ns = atomic_load(&gp_memory.move_ns);

@@ -2,6 +2,7 @@
 #include "preload/quota.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +58,12 @@ static struct {
 	uint8_t uuid[GP_QUOTA_DEVICES][16];
 	atomic_bool known[GP_QUOTA_DEVICES]; /* set behind uuid */
 	uint64_t max;
+	char rule[GP_WIRE_TEXT_LEN]; /* of gpreemptd's, that set it; "": the user did */
 } quota = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-void gp_quota_start(uint64_t max)
+void gp_quota_start(uint64_t max, const char *rule)
 {
+	snprintf(quota.rule, sizeof(quota.rule), "%s", rule ? rule : "");
 	quota.max = max;
 	atomic_store_explicit(&gp_quota_on, true, memory_order_release);
 }
@@ -299,8 +302,8 @@ static void say_full(const struct gp_quota_entry *e)
 	gp_format_size(quota.max, max, sizeof(max));
 	gp_log_once(&said, GP_LOG_WARN,
 		    "--mem: an allocation of %s fails as out of memory: this process has %s of "
-		    "its %s; raise MAX of run --mem=MIN:MAX",
-		    asked, had, max);
+		    "its %s, by %s",
+		    asked, had, max, *quota.rule ? quota.rule : "MAX of run --mem=MIN:MAX");
 }
 
 /* -1: not on a device, or unknown. */

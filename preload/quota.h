@@ -30,8 +30,8 @@ struct gp_quota_call {
 
 extern atomic_bool gp_quota_on;
 
-/** Count from now on; @max: bytes on each device. */
-void gp_quota_start(uint64_t max);
+/** Count from now on; @max: bytes on each device, by @rule of gpreemptd's; NULL: by the user. */
+void gp_quota_start(uint64_t max, const char *rule);
 /** Slow parts of the next two. */
 int gp_quota_begin(struct gp_quota_call *c, enum gp_call_id id, const uint64_t *arg);
 void gp_quota_end(struct gp_quota_call *c, int result);

@@ -9,12 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * gp_parse_size() - "64MiB": digits and a unit (B, KiB, MiB, GiB, TiB). 0; -EINVAL: not a size;
- * -ERANGE: beyond uint64_t bytes. @bytes as it was on failure.
- */
-int gp_parse_size(const char *text, uint64_t *bytes);
-
 /* Sizes between which memory may be. */
 struct gp_size_range {
 	uint64_t min, max; /* 0; UINT64_MAX: none */
@@ -22,6 +16,12 @@ struct gp_size_range {
 
 /* Exported to the preload: see the PRIVATE node of libgpreempt.map. */
 #pragma GCC visibility push(default)
+
+/**
+ * gp_parse_size() - "64MiB": digits and a unit (B, KiB, MiB, GiB, TiB). 0; -EINVAL: not a size;
+ * -ERANGE: beyond uint64_t bytes. @bytes as it was on failure.
+ */
+int gp_parse_size(const char *text, uint64_t *bytes);
 
 /**
  * gp_parse_size_range() - "MIN:MAX", "MIN:" or ":MAX". 0; -EINVAL: no range of sizes; -ERANGE: a

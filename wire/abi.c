@@ -25,13 +25,14 @@ BYTES(hint, 24);
 BYTES(yield, 48);
 AT(yield, limit_ns, 24);
 AT(yield, uuid, 32);
-BYTES(memory, 88);
+BYTES(memory, 112);
 AT(memory, figures, 24);
 AT(memory, figures.fixed, 32);
 AT(memory, figures.out, 40);
 AT(memory, figures.moves, 48);
 AT(memory, figures.move_ns, 64);
-AT(memory, uuid, 72);
+AT(memory, figures.host_max, 88);
+AT(memory, uuid, 96);
 
 BYTES(status, 304);
 AT(status, slice_us, 48);
@@ -85,14 +86,17 @@ AT(pool, pid, 16);
 AT(pool, count, 20);
 AT(pool, client, 24);
 
-BYTES(ruled, 24);
+BYTES(ruled, 560);
 AT(ruled, pool, 16);
 AT(ruled, percent, 20);
+AT(ruled, memory_min, 24);
+AT(ruled, host_memory, 40);
+AT(ruled, rule, 48);
 
 BYTES(said, 528);
 AT(said, text, 16);
 
-BYTES(tenant, 872);
+BYTES(tenant, 896);
 AT(tenant, uuid, 24);
 AT(tenant, flags, 44);
 AT(tenant, request, 56);
@@ -102,9 +106,9 @@ AT(tenant, wait_p50_ns, 144);
 AT(tenant, hints, 176);
 AT(tenant, corrected, 224);
 AT(tenant, memory, 232);
-AT(tenant, comm, 280);
-AT(tenant, device, 296);
-AT(tenant, why, 360);
+AT(tenant, comm, 304);
+AT(tenant, device, 320);
+AT(tenant, why, 384);
 
 BYTES(device, 232);
 AT(device, name, 32);

@@ -80,7 +80,7 @@ struct gp_page {
 	_Atomic uint64_t work_seq; /* how often activity became nonzero; written before activity */
 	_Atomic uint64_t needs_ns; /* of GP_PAGE_PILES; written before activity */
 	/* As struct gp_wire_memory_figures. */
-	_Atomic uint64_t movable, out, moves, fixed, moved, move_ns;
+	_Atomic uint64_t movable, out, moves, fixed, moved, move_ns, pinned, kept, host_max;
 	_Atomic uint32_t moving;
 
 	/* Written by the daemon. */
@@ -95,7 +95,7 @@ _Static_assert(offsetof(struct gp_page, segments_timed) == 3216, "ABI");
 _Static_assert(offsetof(struct gp_page, work_seq) == 3736, "ABI");
 _Static_assert(offsetof(struct gp_page, needs_ns) == 3744, "ABI");
 _Static_assert(offsetof(struct gp_page, movable) == 3752, "ABI");
-_Static_assert(offsetof(struct gp_page, moving) == 3800, "ABI");
+_Static_assert(offsetof(struct gp_page, moving) == 3824, "ABI");
 _Static_assert(offsetof(struct gp_page, wake_on) == 3840, "ABI");
 
 #endif

@@ -104,12 +104,15 @@ struct gp_wire_yield {
 
 /* Device memory of one process, of the calls that its layer sees; bytes, but for @moves. */
 struct gp_wire_memory_figures {
-	uint64_t movable; /* on the device, and can leave */
-	uint64_t fixed;	  /* on the device, and stays */
-	uint64_t out;	  /* on the host */
-	uint64_t moves;	  /* times that memory left */
-	uint64_t moved;	  /* all that left, and all that came back */
-	uint64_t move_ns; /* time that this took */
+	uint64_t movable;  /* on the device, and can leave */
+	uint64_t fixed;	   /* on the device, and stays */
+	uint64_t out;	   /* on the host */
+	uint64_t moves;	   /* times that memory left */
+	uint64_t moved;	   /* all that left, and all that came back */
+	uint64_t move_ns;  /* time that this took */
+	uint64_t pinned;   /* of the host, for memory that leaves */
+	uint64_t kept;	   /* part of @fixed that stays because @pinned has a limit */
+	uint64_t host_max; /* that limit; 0: none */
 };
 
 /*
@@ -249,6 +252,9 @@ struct gp_wire_ruled {
 	struct gp_wire_head head;
 	uint32_t pool;	  /* 1: the rule puts the process into a pool */
 	uint32_t percent; /* of the pool's threads; 0: all */
+	/* Device memory: the most that MIN may be, and MAX; what may be pinned of the host's */
+	uint64_t memory_min, memory_max, host_memory; /* GP_WIRE_UNKNOWN: no limit */
+	char rule[GP_WIRE_TEXT_LEN];		      /* its place in the file; "": no rule */
 };
 
 /* head.result, and one line of text: the refused action and the cause. */

@@ -27,6 +27,7 @@ int gp_config_default(struct gp_config **config)
 	c->default_max_class.any = true;
 	c->log_level = GP_LOG_INFO;
 	c->user_tenants = GP_CONFIG_TENANTS;
+	c->host_memory = UINT64_MAX;
 	c->user_connections = GP_CONFIG_CONNECTIONS;
 	c->file = strdup("");
 	if (!c->file) {
@@ -111,7 +112,8 @@ static bool same_rule(const struct gp_rule *a, const struct gp_rule *b)
 	       same_facts(a, b) && a->has_class == b->has_class &&
 	       same_class(&a->class_given, &b->class_given) &&
 	       a->has_max_class == b->has_max_class && same_class(&a->max_class, &b->max_class) &&
-	       a->pool == b->pool && a->percent == b->percent;
+	       a->pool == b->pool && a->percent == b->percent && a->memory.min == b->memory.min &&
+	       a->memory.max == b->memory.max;
 }
 
 static bool same_metrics(const struct gp_config_metrics *a, const struct gp_config_metrics *b)
@@ -127,7 +129,8 @@ bool gp_config_equal(const struct gp_config *a, const struct gp_config *b)
 		    same_metrics(&a->metrics, &b->metrics) && a->log_level == b->log_level &&
 		    a->user_tenants == b->user_tenants &&
 		    a->user_connections == b->user_connections &&
-		    a->device_count == b->device_count && a->rule_count == b->rule_count;
+		    a->host_memory == b->host_memory && a->device_count == b->device_count &&
+		    a->rule_count == b->rule_count;
 
 	for (size_t i = 0; same && i < a->device_count; i++)
 		same = same_text(a->device[i].text, b->device[i].text) &&
@@ -175,6 +178,17 @@ static void put(FILE *to, const char *before, const char *key, const char *text)
 static void put_number(FILE *to, const char *before, const char *key, uint32_t number)
 {
 	fprintf(to, "%s%s: %u\n", before, key, number);
+}
+
+/* UINT64_MAX: none. */
+static void put_size(FILE *to, const char *before, const char *key, uint64_t bytes)
+{
+	char text[GP_SIZE_TEXT_LEN];
+
+	if (bytes == UINT64_MAX)
+		return;
+	gp_format_size(bytes, text, sizeof(text));
+	put(to, before, key, text);
 }
 
 static void put_class(FILE *to, const char *before, const char *key,
@@ -241,6 +255,11 @@ void gp_rule_matches(const struct gp_rule *rule, struct gp_rule_match match[GP_R
 	memcpy(match, all, sizeof(all));
 }
 
+static bool has_memory(const struct gp_rule *rule)
+{
+	return rule->memory.min != UINT64_MAX || rule->memory.max != UINT64_MAX;
+}
+
 static void put_rule(FILE *to, const struct gp_rule *rule)
 {
 	struct gp_rule_match match[GP_RULE_MATCHES];
@@ -260,6 +279,10 @@ static void put_rule(FILE *to, const struct gp_rule *rule)
 		put(to, "    ", "pool", "true");
 	if (rule->percent)
 		put_number(to, "    ", "percent", rule->percent);
+	if (has_memory(rule))
+		fputs("    memory:\n", to);
+	put_size(to, "      ", "min", rule->memory.min);
+	put_size(to, "      ", "max", rule->memory.max);
 }
 
 int gp_config_print(const struct gp_config *c, FILE *to)
@@ -274,6 +297,7 @@ int gp_config_print(const struct gp_config *c, FILE *to)
 	fputs("limits_per_user:\n", to);
 	put_number(to, "  ", "tenants", c->user_tenants);
 	put_number(to, "  ", "connections", c->user_connections);
+	put_size(to, "", "host_memory", c->host_memory);
 	if (c->device_count)
 		fputs("devices:\n", to);
 	for (size_t i = 0; i < c->device_count; i++) {

@@ -15,6 +15,7 @@
 #include "gpreempt/gpreempt.h"
 #include "hal/spec.h"
 #include "runtime/class.h"
+#include "runtime/size.h"
 #include "sched/sched.h"
 #include "yaml/yaml.h"
 
@@ -85,6 +86,8 @@ struct gp_config_metrics {
  * @has_class: false: the device's default_class counts
  * @pool: gpreempt run puts their programs into the pool of their class; @percent: of its threads
  *	for each; 0: all
+ * @memory: device memory of programs of gpreempt run: the most that their MIN may be, and their
+ *	MAX; UINT64_MAX: no limit
  * @max_class: the highest class that its processes may ask for; @has_max_class: false:
  *	that is @class_given
  */
@@ -97,6 +100,7 @@ struct gp_rule {
 	struct gp_spec spec;
 	bool has_class, has_max_class, pool;
 	uint32_t percent;
+	struct gp_size_range memory;
 	struct gp_class_request class_given;
 	struct gp_class_request max_class;
 };
@@ -128,6 +132,7 @@ struct gp_config {
 	int log_level;	       /* enum gp_log_level */
 	uint32_t user_tenants; /* of one user, at once */
 	uint32_t user_connections;
+	uint64_t host_memory; /* that a program of gpreempt run pins for memory that leaves */
 	size_t device_count;
 	struct gp_config_device *device; /* the first that fits counts */
 	size_t rule_count;

@@ -12,6 +12,7 @@
 #include "daemon/config/container.h"
 #include "daemon/config/glob.h"
 #include "runtime/duration.h"
+#include "runtime/size.h"
 
 #define NS_PER_MS 1000000ull
 #define QUANTUM_MIN_NS NS_PER_MS
@@ -299,6 +300,25 @@ static int take_connections(struct gp_yaml *y, const char *text, void *to)
 	return take_limit(y, text, &((struct gp_config *)to)->user_connections);
 }
 
+static int take_size(struct gp_yaml *y, const char *text, uint64_t *bytes)
+{
+	uint64_t n;
+
+	y->right = "write a size with a unit, such as 20GiB or 512MiB";
+	if (gp_parse_size(text, &n) || n == UINT64_MAX)
+		return -EINVAL;
+	*bytes = n;
+	return 0;
+}
+
+static int take_host_memory(struct gp_yaml *y, const char *text, void *to)
+{
+	uint64_t *bytes = &((struct gp_config *)to)->host_memory;
+	int err = take_size(y, text, bytes);
+
+	return err || *bytes ? err : -EINVAL;
+}
+
 /* ---- rules ------------------------------------- */
 
 static int take_id(struct gp_yaml *y, const char *text, int (*find)(const char *, uint32_t *),
@@ -474,6 +494,19 @@ static int take_percent(struct gp_yaml *y, const char *text, void *to)
 	return 0;
 }
 
+static int take_memory_min(struct gp_yaml *y, const char *text, void *to)
+{
+	return take_size(y, text, &((struct gp_rule *)to)->memory.min);
+}
+
+static int take_memory_max(struct gp_yaml *y, const char *text, void *to)
+{
+	struct gp_rule *rule = to;
+	int err = take_size(y, text, &rule->memory.max);
+
+	return err || rule->memory.max ? err : -EINVAL;
+}
+
 static bool matches_nothing(const struct gp_rule *rule)
 {
 	return !rule->user && !rule->group && !rule->cgroup && !rule->exe && !rule->container &&
@@ -484,6 +517,14 @@ static bool matches_nothing(const struct gp_rule *rule)
 	{                                                   \
 		.key = name, .type = &text_type, .take = fn \
 	}
+
+static const struct gp_yaml_key memory_keys[] = {
+	KEY("min", take_memory_min),
+	KEY("max", take_memory_max),
+	{ NULL },
+};
+
+static const struct gp_yaml_type memory_type = { .kind = GP_YAML_MAPPING, .keys = memory_keys };
 
 static const struct gp_yaml_key rule_keys[] = {
 	KEY("user", take_user),
@@ -500,14 +541,39 @@ static const struct gp_yaml_key rule_keys[] = {
 	KEY("max_class", take_max_class),
 	KEY("pool", take_pool),
 	KEY("percent", take_percent),
+	{ .key = "memory", .type = &memory_type },
 	{ NULL },
 };
+
+/* A program has its limits before it is executed, and for all devices. */
+static int check_memory(struct gp_yaml *y, yaml_node_t *node, const struct gp_rule *rule)
+{
+	yaml_node_t *memory = gp_yaml_value(y, node, "memory");
+	const uint32_t line = memory ? gp_yaml_line(memory) : 0;
+
+	if (!memory)
+		return 0;
+	if (rule->memory.min == UINT64_MAX && rule->memory.max == UINT64_MAX)
+		return gp_yaml_refuse(y, line, "memory", NULL,
+				      "found without a limit; write min: or max:");
+	if (rule->memory.min > rule->memory.max && rule->memory.min != UINT64_MAX)
+		return gp_yaml_refuse(y, line, "memory", NULL,
+				      "found a min: over max:; write a smaller one");
+	if (rule->exe || rule->device)
+		return gp_yaml_refuse(
+			y, line, "memory", NULL,
+			"found beside %s:; write user, group, cgroup or container: gpreempt run "
+			"sets the limits before it executes CMD, for all devices",
+			rule->exe ? "exe" : "device");
+	return 0;
+}
 
 static int read_rule(struct gp_yaml *y, yaml_node_t *node, struct gp_rule *rule)
 {
 	int err;
 
 	rule->line = gp_yaml_line(node);
+	rule->memory = (struct gp_size_range){ UINT64_MAX, UINT64_MAX };
 	err = gp_yaml_take(y, node, rule_keys, rule);
 	if (err)
 		return err;
@@ -517,9 +583,13 @@ static int read_rule(struct gp_yaml *y, yaml_node_t *node, struct gp_rule *rule)
 			"found a rule without a condition; name a user, group, cgroup, exe, "
 			"container, namespace, pod, image, annotation or device (default_class: "
 			"applies to all other processes)");
-	if (!rule->has_class && !rule->has_max_class)
+	err = check_memory(y, node, rule);
+	if (err)
+		return err;
+	if (!rule->has_class && !rule->has_max_class && !gp_yaml_value(y, node, "memory"))
 		return gp_yaml_refuse(y, rule->line, "rules", NULL,
-				      "found a rule without a class; write class: or max_class:");
+				      "found a rule without a class; write class:, max_class: or "
+				      "memory:");
 	if (rule->percent && !rule->pool)
 		return gp_yaml_refuse(y, rule->line, "percent", NULL,
 				      "found without a pool; add pool: true");
@@ -644,6 +714,7 @@ static const struct gp_yaml_key file_keys[] = {
 	KEY("metrics_listen", take_metrics),
 	KEY("log_level", take_log_level),
 	{ .key = "limits_per_user", .type = &limits_type },
+	KEY("host_memory", take_host_memory),
 	{ .key = "devices", .type = &devices_type },
 	{ .key = "rules", .type = &rules_type },
 	{ NULL },

@@ -286,6 +286,13 @@ static void say_rule(char *why, size_t len, const struct gp_config *c, const str
 	say(why, len, ")");
 }
 
+void gp_rules_text(const struct gp_config *c, const struct gp_rule *rule, char *text, size_t len)
+{
+	if (len)
+		text[0] = '\0';
+	say_rule(text, len, c, rule);
+}
+
 void gp_rules_find(const struct gp_config *c, const struct gp_subject *s, struct gp_verdict *v)
 {
 	char cls[GP_CLASS_REQUEST_TEXT_LEN];

@@ -71,6 +71,10 @@ struct gp_verdict {
 void gp_rules_find(const struct gp_config *config, const struct gp_subject *subject,
 		   struct gp_verdict *verdict);
 
+/** "the rule at FILE:LINE (user 5)", truncated at @len. */
+void gp_rules_text(const struct gp_config *config, const struct gp_rule *rule, char *text,
+		   size_t len);
+
 /**
  * gp_rules_may() - may @subject have @asked, for itself or by its user? Allowed are its given
  * class, its rule's max_class: (without a rule: default_max_class:), and any class no higher than

@@ -472,6 +472,9 @@ void gp_dtenant_memory(struct gp_dtenant *t)
 		.moves = atomic_load_explicit(&p->moves, memory_order_relaxed),
 		.moved = atomic_load_explicit(&p->moved, memory_order_relaxed),
 		.move_ns = atomic_load_explicit(&p->move_ns, memory_order_relaxed),
+		.pinned = atomic_load_explicit(&p->pinned, memory_order_relaxed),
+		.kept = atomic_load_explicit(&p->kept, memory_order_relaxed),
+		.host_max = atomic_load_explicit(&p->host_max, memory_order_relaxed),
 	};
 	if (!t->account)
 		return;

@@ -273,6 +273,8 @@ static const struct field account_fields[] = {
 		"Memory on the device that stays."),
 	ACCOUNT(out, "container_memory_out_bytes", "gauge", COUNT,
 		"Memory that left the device, and is on the host."),
+	ACCOUNT(pinned, "container_memory_pinned_bytes", "gauge", COUNT,
+		"Memory of the host that is pinned for memory that leaves."),
 	ACCOUNT(moves, "container_memory_moves_total", "counter", COUNT,
 		"Times that memory left the device."),
 	ACCOUNT(moved, "container_memory_moved_bytes_total", "counter", COUNT,

@@ -16,13 +16,13 @@
  * @namespace, @pod, @container, @job: valid until the loop's next round; "": none
  * @used_ns: GP_WIRE_UNKNOWN: no source
  * @weight: of its best-effort processes, now
- * @movable, @fixed, @out: bytes of its processes, now
+ * @movable, @fixed, @out, @pinned: bytes of its processes, now
  * @moves, @moved, @move_ns: as struct gp_wire_memory_figures
  */
 struct gp_view_account {
 	const char *namespace, *pod, *container, *job;
 	uint64_t used_ns, waited_ns, held_ns, turns, preempted, weight;
-	uint64_t movable, fixed, out, moves, moved, move_ns;
+	uint64_t movable, fixed, out, moves, moved, move_ns, pinned;
 };
 
 /* Source of the figures, shared by the daemon's views. */

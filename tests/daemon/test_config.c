@@ -136,6 +136,7 @@ static void test_defaults(void **state)
 	assert_int_equal(none->log_level, GP_LOG_INFO);
 	assert_int_equal(none->user_tenants, 64);
 	assert_int_equal(none->user_connections, 64);
+	assert_true(none->host_memory == UINT64_MAX);
 	assert_int_equal(none->device_count + none->rule_count, 0);
 	round_trip(none);
 	gp_config_free(c);
@@ -269,6 +270,10 @@ static void test_forms(void **state)
 		"rules:\n- {user: 1, class: be, pool: true}\n",
 		"rules:\n- {user: 1, class: be, pool: true, percent: 100}\n",
 		"rules:\n- {user: 1, class: be, pool: false}\n",
+		"rules:\n- {user: 1, memory: {max: 20GiB}}\n",
+		"rules:\n- {user: 1, memory: {min: 0B}}\n",
+		"rules:\n- {user: 1, class: be, memory: {min: 1536MiB, max: 1TiB}}\n",
+		"host_memory: 64GiB\n",
 		"rules:\n- {cgroup: '/x y/*', class: be}\n",
 		"rules:\n- {exe: /**/python3*, class: be}\n",
 		"rules:\n- {exe: '/a\\x2d: b #c', class: be}\n",
@@ -339,6 +344,10 @@ static void test_equal(void **state)
 		"rules: [{user: 1, class: be, pool: true, percent: 1}]",
 		"rules: [{user: 1, class: be, pool: true, percent: 2}]",
 		"rules: [{user: 1, class: be}, {user: 1, class: be}]",
+		"rules: [{user: 1, class: be, memory: {max: 1GiB}}]",
+		"rules: [{user: 1, class: be, memory: {min: 1GiB}}]",
+		"rules: [{user: 1, class: be, memory: {min: 1GiB, max: 1GiB}}]",
+		"host_memory: 1GiB",
 	};
 	const size_t count = sizeof(one) / sizeof(one[0]);
 	struct gp_config *c[sizeof(one) / sizeof(one[0])];
@@ -358,10 +367,10 @@ static void test_equal(void **state)
 #define TOP_KEYS                                                                        \
 	"be_policy, lc_policy, be_quantum, be_min_pct, be_leave_limit, default_class, " \
 	"default_max_class, "                                                           \
-	"metrics_listen, log_level, limits_per_user, devices, rules"
+	"metrics_listen, log_level, limits_per_user, host_memory, devices, rules"
 #define RULE_KEYS                                                                                 \
 	"user, group, cgroup, exe, container, namespace, pod, image, annotation, device, class, " \
-	"max_class, pool, percent"
+	"max_class, pool, percent, memory"
 #define NOT_YAML                                                                         \
 	"; write KEY: VALUE, indent with blanks, not tabs, and quote a value with { or " \
 	"a colon"
@@ -650,14 +659,39 @@ static void test_rules_refused(void **state)
 			{ "rules:\n- class: be\n", NOBODY },
 			{ "rules:\n- {}\n", NOBODY },
 			{ "rules:\n- user: 0\n",
-			  "f:2: rules: found a rule without a class; write class: or max_class:" },
+			  "f:2: rules: found a rule without a class; write class:, max_class: or "
+			  "memory:" },
 			{ "rules:\n- {user: 0, class: be, percent: 3}\n",
 			  "f:2: percent: found without a pool; add pool: true" },
 			{ "rules:\n- {exe: /a, class: be, pool: true}\n",
 			  "f:2: pool: found beside exe:; write user, group, cgroup or container: "
 			  "gpreempt run chooses the pool before it executes CMD" },
+			{ "rules:\n- user: 0\n  memory: {}\n",
+			  "f:3: memory: found without a limit; write min: or max:" },
+			{ "rules:\n- user: 0\n  memory: {min: 2GiB, max: 1GiB}\n",
+			  "f:3: memory: found a min: over max:; write a smaller one" },
+			{ "rules:\n- {user: 0, exe: /a, memory: {max: 1GiB}}\n",
+			  "f:2: memory: found beside exe:; write user, group, cgroup or "
+			  "container: gpreempt run sets the limits before it executes CMD, for "
+			  "all devices" },
+			{ "rules:\n- {user: 0, device: soft0, memory: {max: 1GiB}}\n",
+			  "f:2: memory: found beside device:; write user, group, cgroup or "
+			  "container: gpreempt run sets the limits before it executes CMD, for "
+			  "all devices" },
+			{ "rules:\n- user: 0\n  memory: {max: 0B}\n",
+			  "f:3: max: found '0B'; write a size with a unit, such as 20GiB or "
+			  "512MiB" },
+			{ "rules:\n- user: 0\n  memory: {min: 1}\n",
+			  "f:3: min: found '1'; write a size with a unit, such as 20GiB or "
+			  "512MiB" },
+			{ "host_memory: 0B\n",
+			  "f:1: host_memory: found '0B'; write a size with a unit, such as 20GiB "
+			  "or 512MiB" },
+			{ "host_memory: 64\n",
+			  "f:1: host_memory: found '64'; write a size with a unit, such as 20GiB "
+			  "or 512MiB" },
 		},
-		5);
+		13);
 }
 
 /* Names in messages are shown whole, or truncated between characters. */
@@ -860,14 +894,33 @@ static void test_system_names(void **state)
 static void test_example(void **state)
 {
 	static const char *const keys[] = {
-		"be_policy",   "lc_policy",	  "be_quantum",
-		"be_min_pct",  "default_class",	  "metrics_listen",
-		"log_level",   "limits_per_user", "tenants",
-		"connections", "be_leave_limit",  "devices",
-		"device",      "rules",		  "user",
-		"group",       "cgroup",	  "exe",
-		"container",   "class",		  "max_class",
-		"pool",	       "percent",
+		"be_policy",
+		"lc_policy",
+		"be_quantum",
+		"be_min_pct",
+		"default_class",
+		"metrics_listen",
+		"log_level",
+		"limits_per_user",
+		"tenants",
+		"connections",
+		"be_leave_limit",
+		"devices",
+		"device",
+		"rules",
+		"user",
+		"group",
+		"cgroup",
+		"exe",
+		"container",
+		"class",
+		"max_class",
+		"pool",
+		"percent",
+		"host_memory",
+		"memory",
+		"min",
+		"max",
 	};
 	char why[GP_CONFIG_WHY_LEN], key[32], *text;
 	struct gp_config *c;

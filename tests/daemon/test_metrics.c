@@ -107,9 +107,9 @@ static uint64_t view_used_ns(void *arg, size_t device, uint32_t cls)
 static size_t view_accounts(void *arg, size_t device, struct gp_view_account *out, size_t max)
 {
 	static const struct gp_view_account of[] = {
-		{ "", "", "", "", GP_WIRE_UNKNOWN, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0 },
+		{ "", "", "", "", GP_WIRE_UNKNOWN, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0 },
 		{ "research", "train-0", "a\"b", "7", 1500000000, 2000000000, 250000000, 7, 5, 150,
-		  6 << 20, 3 << 20, 1 << 20, 2, 5 << 20, 1250000000 },
+		  6 << 20, 3 << 20, 1 << 20, 2, 5 << 20, 1250000000, 7 << 20 },
 	};
 
 	assert_true(max > GP_ACCOUNTS);
@@ -279,6 +279,7 @@ static void sums_of_containers(void **state)
 		{ "memory_movable_bytes", "6291456" },
 		{ "memory_fixed_bytes", "3145728" },
 		{ "memory_out_bytes", "1048576" },
+		{ "memory_pinned_bytes", "7340032" },
 		{ "memory_moves_total", "2" },
 		{ "memory_moved_bytes_total", "5242880" },
 		{ "memory_move_seconds_total", "1.250000000" },

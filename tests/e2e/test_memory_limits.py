@@ -39,7 +39,7 @@ class Limits(MemoryRig):
         self.assertEqual(self.info(be), (0, MAX_MIB))
         self.assertEqual(self.said("be").splitlines(), [
             "gpreempt: --mem: an allocation of 16MiB fails as out of memory: this process has "
-            "49408KiB of its 64MiB; raise MAX of run --mem=MIN:MAX"])
+            "49408KiB of its 64MiB, by MAX of run --mem=MIN:MAX"])
         self.assertEqual(self.do(be, "free", "drop", "free", "alloc 32"), ["0"] * 4)
 
     def test_all_is_given_back(self):
@@ -122,6 +122,108 @@ class Limits(MemoryRig):
         self.assertEqual(self.do(be, "alloc 32"), ["0"])
         self.assertEqual(self.said("be"), "gpreempt: GPREEMPT_MEMORY=20: not 1 or MIN:MAX; memory of "
                          "this process stays\n")
+
+
+class Host(MemoryRig, Daemon):
+    """Memory of the host has a limit; all that is movable fits, or none leaves. 64 MiB are pinned at a time."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_daemon("host_memory: 150MiB\n")
+
+    def memory(self, proc):
+        return {key: value if value is None else value >> 20
+                for key, value in self.rows()[proc.pid]["memory"].items()}
+
+    def test_too_little(self):
+        be = self.app("be", BE_MIB, "--mem", "--mem-host=100MiB", role="plain")
+        lc = self.app("lc", LC_MIB)
+        self.until_taken(be, lc)
+        self.assertEqual(self.take(lc), f"got {NO_MEMORY}\n")
+        m = self.memory(be)
+        self.assertEqual([m[f"{k}_bytes"] for k in ("movable", "fixed", "kept", "host_max", "pinned")],
+                         [0, BE_MIB, BE_MIB, 100, 0])
+        self.assertIn("96.0MiB of it cannot leave: the process may pin 100MiB of the host's memory; raise "
+                      "--mem-host of gpreempt run, or host_memory: of gpreempt.yaml\n",
+                      self.ok("why", str(be.pid)).stdout)
+        self.assertGreater(self.right(be), 0)
+
+    def test_operator_is_stricter(self):
+        be = self.app("be", 0, "--mem", "--mem-host=10GiB", role="limit")
+        self.assertEqual(self.take(be, "alloc 64"), "0\n")
+        self.assertEqual((self.memory(be)["host_max_bytes"], self.memory(be)["movable_bytes"]), (150, 64))
+        self.assertEqual(self.take(be, "alloc 64"), "0\n")
+        self.assertEqual((self.memory(be)["movable_bytes"], self.memory(be)["kept_bytes"]), (128, 0))
+        # Pinned ahead, but never more than it may.
+        self.eventually("pinned memory", lambda: self.memory(be)["pinned_bytes"] == 128)
+        self.assertEqual(self.take(be, "free"), "0\n")
+        self.assertEqual(self.take(be, "create 64"), "0\n")
+        self.assertEqual(self.memory(be)["movable_bytes"], 64)
+
+    def test_enough(self):
+        be, lc = self.app("be", BE_MIB, "--mem", "--mem-host=128MiB"), self.app("lc", LC_MIB)
+        self.until_taken(be, lc)
+        self.assertEqual(self.take(lc), "got 0\n", self.said("be"))
+        self.assertEqual(self.memory(be)["pinned_bytes"], 128)
+        self.give(lc)
+        self.assertGreater(self.right(be), 0)
+
+    def test_usage(self):
+        for options, line in {
+                ("--mem-host=1GiB",): "--mem-host needs --mem; without it no memory leaves",
+                ("--mem", "--mem-host=0B"): "--mem-host=0B: not a size over 0; write it with a unit, such "
+                "as 64GiB",
+                ("--mem", "--mem-host=64"): "--mem-host=64: not a size over 0; write it with a unit, such "
+                "as 64GiB"}.items():
+            done = self.gp("run", "--class=be", *options, "--", "true")
+            self.assertEqual((done.returncode, done.stderr), (125, f"gpreempt: run: {line}\n"))
+
+
+class Rules(MemoryRig, Daemon):
+    """The operator's limits, by rules of gpreemptd."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_daemon(f"rules:\n- user: {os.getuid()}\n  max_class: lc\n"
+                          "  memory: {min: 16MiB, max: 32MiB}\n")
+        self.rule = f"the rule at {self.dir}/gpreempt.yaml:2 (user {os.getuid()})"
+
+    def refuses(self, cls, *how):
+        proc = self.app(cls, 0, *how, role="limit")
+        self.assertEqual([self.take(proc, line) for line in ("alloc 24", "alloc 16", "alloc 8")],
+                         ["0\n", f"{NO_MEMORY}\n", "0\n"])
+        self.assertEqual(self.take(proc, "info"), "0 0 32\n")
+        self.assertEqual(self.said(cls).splitlines()[-1:], [
+            "gpreempt: --mem: an allocation of 16MiB fails as out of memory: this process has 24MiB of "
+            f"its 32MiB, by {self.rule}"])
+        return proc
+
+    def test_rule_is_stricter(self):
+        self.refuses("be", "--mem=:64MiB")
+
+    def test_without_mem(self):
+        proc = self.refuses("be")
+        self.assertEqual(self.rows()[proc.pid]["memory"]["movable_bytes"], 0)
+        self.refuses("lc")
+
+    def test_command_line_is_stricter(self):
+        proc = self.app("be", 0, "--mem=:24MiB", role="limit")
+        self.assertEqual(self.take(proc, "alloc 25"), f"{NO_MEMORY}\n")
+        self.assertIn("this process has 0B of its 24MiB, by MAX of run --mem=MIN:MAX\n", self.said("be"))
+
+    def test_min(self):
+        proc = self.app("be", 0, "--mem=24MiB:", role="limit")
+        self.assertEqual(self.said("be"), f"gpreempt: run: MIN is 16MiB, by {self.rule}\n")
+        self.assertEqual(self.take(proc, "alloc 16"), "0\n")
+        self.assertEqual(self.rows()[proc.pid]["memory"]["movable_bytes"], 0)
+        self.assertEqual(self.take(proc, "alloc 2"), "0\n")
+        self.assertEqual(self.rows()[proc.pid]["memory"]["movable_bytes"], 18 << 20)
+
+    def test_stat(self):
+        done = self.gp("stat", "--class=be", "--device=soft0", "--", sys.executable, APP, "limit", "0",
+                       env={"GP_BUILD": os.path.dirname(os.path.dirname(CLI))}, feed="alloc 33\n")
+        self.assertEqual(done.stdout, f"ready\n{NO_MEMORY}\n")
+        self.assertIn(f"of its 32MiB, by {self.rule}\n", done.stderr)
 
 
 class Figures(MemoryRig, Daemon):

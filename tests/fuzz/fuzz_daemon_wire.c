@@ -96,7 +96,8 @@ static void check_believed(const union gp_wire_msg *msg)
 		FUZZ_CHECK(msg->pool.pid > 0 && msg->pool.count <= GP_WIRE_POOL_MAX);
 		break;
 	case GP_WIRE_RULED:
-		FUZZ_CHECK(msg->ruled.pool <= 1 && msg->ruled.percent <= 100);
+		FUZZ_CHECK(msg->ruled.pool <= 1 && msg->ruled.percent <= 100 &&
+			   msg->ruled.memory_max);
 		break;
 	case GP_WIRE_ASK_CLASS:
 	case GP_WIRE_RULE:

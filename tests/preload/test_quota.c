@@ -59,7 +59,7 @@ static int setup(void **state)
 		.primary_get_state = get_state,
 	};
 	device = active = 0;
-	gp_quota_start(MAX);
+	gp_quota_start(MAX, NULL);
 	return 0;
 }
 

@@ -282,7 +282,14 @@ static void pools(void **state)
 	expect(&msg, 0);
 
 	msg = new_msg(GP_WIRE_RULED);
+	expect(&msg, -EINVAL);
+	msg.ruled.memory_max = 1;
+	expect(&msg, -EINVAL);
+	msg.ruled.host_memory = 1;
 	expect(&msg, 0);
+	memset(msg.ruled.rule, 'x', sizeof(msg.ruled.rule));
+	expect(&msg, -EINVAL);
+	memset(msg.ruled.rule, 0, sizeof(msg.ruled.rule));
 	REFUSED(msg, ruled.percent, 1);
 	REFUSED(msg, ruled.pool, 2);
 	msg.ruled.pool = 1;

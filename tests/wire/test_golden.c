@@ -42,7 +42,7 @@ struct field {
 	}
 #define FIGURES(m)                                                                           \
 	NUMBER(m.movable), NUMBER(m.fixed), NUMBER(m.out), NUMBER(m.moves), NUMBER(m.moved), \
-		NUMBER(m.move_ns)
+		NUMBER(m.move_ns), NUMBER(m.pinned), NUMBER(m.kept), NUMBER(m.host_max)
 #define REQUEST(r)                                                                             \
 	NUMBER(r.cls), NUMBER(r.value), NUMBER(r.cap_pct), NUMBER(r.pad), NUMBER(r.period_ns), \
 		NUMBER(r.deadline_ns), NUMBER(r.runtime_ns)
@@ -186,10 +186,10 @@ static const struct field pool[] = {
 	NUMBER(head.result), NUMBER(pool.pid), NUMBER(pool.count), NUMBERS(pool.client), { 0 },
 };
 static const struct field ruled[] = {
-	NUMBER(head.result),
-	NUMBER(ruled.pool),
-	NUMBER(ruled.percent),
-	{ 0 },
+	NUMBER(head.result),	  NUMBER(ruled.pool),
+	NUMBER(ruled.percent),	  NUMBER(ruled.memory_min),
+	NUMBER(ruled.memory_max), NUMBER(ruled.host_memory),
+	TEXT(ruled.rule),	  { 0 },
 };
 static const struct field buckets[] = {
 	NUMBER(head.result),

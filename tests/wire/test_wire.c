@@ -187,6 +187,8 @@ static int daemon_answer(enum gp_wire_type request, enum gp_wire_type type, int3
 	reply.head.result = result;
 	if (type == GP_WIRE_REASON)
 		reply.reason.pid = 1;
+	if (type == GP_WIRE_RULED)
+		reply.ruled.memory_max = reply.ruled.host_memory = 1;
 	return call_with_reply(request, &reply, reply.head.size, 10000);
 }
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/text.h"
+#include "runtime/size.h"
+
+#define RULE_MS 1000
+
+int gp_limits_parse(struct gp_limits_args *args, const char *text)
+{
+	struct gp_size_range range;
+	int err;
+
+	args->memory = text ? text : "1";
+	err = text ? gp_parse_size_range(text, &range) : 0;
+	if (!err)
+		return 0;
+	gp_fail("run: --mem=%s: %s; write sizes with a unit, such as 8GiB:20GiB, 8GiB: or :20GiB",
+		text,
+		err == -ERANGE ? "MAX is 0, or less than MIN, or a size is too large" :
+				 "not MIN:MAX");
+	return GP_ARGS_SAID;
+}
+
+int gp_limits_parse_host(struct gp_limits_args *args, const char *text)
+{
+	if (!gp_parse_size(text, &args->host) && args->host)
+		return 0;
+	gp_fail("run: --mem-host=%s: not a size over 0; write it with a unit, such as 64GiB", text);
+	return GP_ARGS_SAID;
+}
+
+int gp_rule_ask(const char *class_text, struct gp_wire_ruled *ruled, char refusal[GP_WIRE_TEXT_LEN])
+{
+	struct gp_class_request request;
+	union gp_wire_msg msg;
+	const char *why;
+	GP_CLOSE int fd = -1;
+	int err;
+
+	*ruled = (struct gp_wire_ruled){ .memory_min = GP_WIRE_UNKNOWN,
+					 .memory_max = GP_WIRE_UNKNOWN,
+					 .host_memory = GP_WIRE_UNKNOWN };
+	if (gp_class_request_parse(class_text, &request, &why))
+		return -EINVAL;
+	fd = gp_wire_daemon_connect();
+	if (fd < 0)
+		return fd;
+	gp_wire_init(&msg, GP_WIRE_RULE);
+	gp_class_request_to_wire(&request, &msg.ask_class.request);
+	err = gp_wire_call(fd, &msg, RULE_MS);
+	if (err == -EPERM && msg.head.type == GP_WIRE_SAID)
+		snprintf(refusal, GP_WIRE_TEXT_LEN, "%s", msg.said.text);
+	if (!err)
+		*ruled = msg.ruled;
+	return err;
+}
+
+/* MIN is no more than the rule allows, and no more than MAX. */
+static void lower_min(const char *verb, struct gp_size_range *range,
+		      const struct gp_wire_ruled *ruled)
+{
+	const uint64_t most = ruled->memory_min < ruled->memory_max ? ruled->memory_min :
+								      ruled->memory_max;
+	char text[GP_SIZE_TEXT_LEN], rule[GP_WIRE_TEXT_LEN];
+
+	if (range->min <= most)
+		return;
+	range->min = most;
+	gp_format_size(most, text, sizeof(text));
+	memcpy(rule, ruled->rule, sizeof(rule));
+	gp_note("%s: MIN is %s, by %s", verb, text, gp_printable(rule));
+}
+
+static int set_size(const char *name, uint64_t bytes)
+{
+	char text[GP_SIZE_TEXT_LEN];
+
+	gp_format_size(bytes, text, sizeof(text));
+	return setenv(name, text, 1) ? -errno : 0;
+}
+
+/* As gp_parse_size_range() reads it. */
+static int set_range(const struct gp_size_range *range)
+{
+	char min[GP_SIZE_TEXT_LEN], max[GP_SIZE_TEXT_LEN] = "";
+	char text[2 * GP_SIZE_TEXT_LEN];
+
+	gp_format_size(range->min, min, sizeof(min));
+	if (range->max != UINT64_MAX)
+		gp_format_size(range->max, max, sizeof(max));
+	snprintf(text, sizeof(text), "%s:%s", min, max);
+	return setenv("GPREEMPT_MEMORY", text, 1) ? -errno : 0;
+}
+
+static uint64_t host_max(const struct gp_limits_args *args, const struct gp_wire_ruled *ruled)
+{
+	return args->host && args->host < ruled->host_memory ? args->host : ruled->host_memory;
+}
+
+int gp_limits_set(const char *verb, const struct gp_limits_args *args,
+		  const struct gp_wire_ruled *ruled)
+{
+	struct gp_size_range range = { 0, UINT64_MAX };
+	int err = 0;
+
+	if (args->memory) {
+		(void)gp_parse_size_range(args->memory, &range);
+		lower_min(verb, &range, ruled);
+		err = set_range(&range);
+		if (!err && host_max(args, ruled) != UINT64_MAX)
+			err = set_size("GPREEMPT_MEMORY_HOST", host_max(args, ruled));
+	}
+	if (err || ruled->memory_max == GP_WIRE_UNKNOWN)
+		return err;
+	err = set_size("GPREEMPT_MEMORY_MAX", ruled->memory_max);
+	return !err && setenv("GPREEMPT_MEMORY_RULE", ruled->rule, 1) ? -errno : err;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* limits.h - gpreempt run --mem: limits of CMD's device memory, also by gpreemptd's rules. */
+#ifndef GP_CLI_LIMITS_H
+#define GP_CLI_LIMITS_H
+
+#include "wire/wire.h"
+
+/**
+ * struct gp_limits_args
+ * @memory: value of --mem; "1": it has none; NULL: not given
+ * @host: value of --mem-host in bytes; 0: not given
+ */
+struct gp_limits_args {
+	const char *memory;
+	uint64_t host;
+};
+
+/** Read the value of --mem; NULL: none. 0; GP_ARGS_SAID. */
+int gp_limits_parse(struct gp_limits_args *args, const char *text);
+/** Likewise of --mem-host. */
+int gp_limits_parse_host(struct gp_limits_args *args, const char *text);
+/**
+ * What do gpreemptd's rules say on this process with class @class_text? 0; -EPERM: @refusal has
+ * the reason; another errno. Without an answer @ruled has no limits.
+ */
+int gp_rule_ask(const char *class_text, struct gp_wire_ruled *ruled,
+		char refusal[GP_WIRE_TEXT_LEN]);
+/** Set this process's environment for CMD: the stricter of both. 0 or negative errno. */
+int gp_limits_set(const char *verb, const struct gp_limits_args *args,
+		  const struct gp_wire_ruled *ruled);
+
+#endif
