@@ -81,7 +81,7 @@ void sim_interrupt(struct sim_engine *e, unsigned int vmid, u32 client, u32 sour
 	/* Without the firmware scheduler gfx9 leaves the pasid out
 	 * (event_interrupt_isr_v9() calls it a known issue).
 	 */
-	if (READ_ONCE(e->params.ih_pasid))
+	if (READ_ONCE(e->params.ih_pasid) || sim_hws_is_on(e))
 		entry[3] = sim_regs_pasid(e, vmid);
 	/* GC 9.4.3: the first XCC is node 1 (kfd_setup_interrupt_bitmap()). */
 	if (e->sim->xccs > 1)

@@ -56,13 +56,14 @@ static u64 turn(struct sim_engine *e, bool *arm)
 	sim_sdma_requests(e);
 	now = sim_now();
 	sim_hqd_progress(e, now);
+	sim_hws_run(e, now);
 	any = sim_sdma_run(e, now);
 	sim_cus_fill(e, now);
 	any |= sim_cus_run(e, now);
 	if (any)
 		return 0;
 	return min(min3(sim_hqd_next_ns(e), sim_cus_next_ns(e, now), next_poll_ns(e, now, arm)),
-		   sim_sdma_next_ns(e, now));
+		   min(sim_sdma_next_ns(e, now), sim_hws_next_ns(e)));
 }
 
 static void sleep_until(struct sim_engine *e, u64 until)
@@ -123,6 +124,7 @@ static void free_engine(struct sim_engine *e)
 	sim_cus_fini(e);
 	sim_tlb_fini(e);
 	sim_regs_fini(e);
+	sim_hws_fini(e);
 	kvfree(e->stack);
 	vfree(e);
 }
@@ -136,6 +138,8 @@ static int init_engine(struct sim_engine *e)
 	err = e->stack ? 0 : -ENOMEM;
 	if (!err)
 		err = sim_regs_init(e);
+	if (!err)
+		err = sim_hws_init(e);
 	if (!err)
 		err = sim_tlb_init(e);
 	if (!err)
@@ -206,6 +210,7 @@ static void power_off(struct sim_engine *e)
 	spin_unlock(&e->reg_lock);
 	for (i = 0; i < SIM_HQDS; i++)
 		sim_hqd_drop(e, &e->hqds[i]);
+	sim_hws_power_on(e);
 	sim_sdma_stop(e);
 	for (i = 0; i < SIM_VMIDS; i++)
 		sim_tlb_invalidate(e, i);

@@ -17,6 +17,7 @@
  *	tlb.c		a TLB per VMID, memory by virtual address
  *	events.c	event log, counters, self-checks, debugfs
  *	xcc.c		the other XCCs of a card with several
+ *	hws.c		the firmware's scheduler
  *	silicon.c	differences from all of this, to plant
  *
  * Locks, in this order:
@@ -134,6 +135,7 @@ struct sim_params {
 	u64 load_kib_ns;
 	u64 reset_ns;
 	u64 sdma_kib_ns;
+	u64 hws_turn_ns;
 	u32 quantum;
 	u32 ih_pasid;
 
@@ -429,6 +431,7 @@ struct sim_engine {
 	u32 code_epoch;	      /* counts invalidations of the instruction caches */
 	struct sim_late_mqd late[SIM_LATE_MQDS];
 	u64 last_work_ns; /* written without it too: READ_ONCE */
+	struct sim_hws *hws;
 
 	/* Counters: run_lock, or written once under reg_lock. */
 	u64 instructions;
@@ -449,6 +452,9 @@ struct sim_engine {
 	u64 vm_faults;
 	u64 queue_errors;
 	u64 interrupts;
+	u64 hws_runlists;
+	u64 hws_unmaps;
+	u64 hws_turns;
 	atomic64_t checks[SIM_CHECK_COUNT];
 
 	/* Protected by log_lock. */
@@ -477,6 +483,17 @@ void sim_regs_power_on(struct sim_engine *e);
 u64 sim_regs_pt_base(struct sim_engine *e, unsigned int vmid);
 u32 sim_regs_pasid(struct sim_engine *e, unsigned int vmid);
 
+/* What a VMID has of its process, as the registers take it. */
+struct sim_binding {
+	u32 pasid;
+	u64 pt_base;
+	u32 sh_mem_config;
+	u32 sh_mem_bases;
+	u64 tba;
+	u64 tma;
+};
+void sim_regs_bind_vmid(struct sim_engine *e, unsigned int vmid, const struct sim_binding *b);
+
 /* xcc.c */
 int sim_xcc_init(struct sim_engine *e);
 void sim_xcc_fini(struct sim_engine *e);
@@ -490,6 +507,8 @@ bool sim_xcc_ready(struct sim_engine *e, struct sim_hqd *hqd);
 
 /* hqd.c */
 void sim_hqd_requests(struct sim_engine *e);
+void sim_hqd_load(struct sim_engine *e, struct sim_hqd *hqd, const u32 *regs, u64 now);
+void sim_hqd_dequeue(struct sim_engine *e, struct sim_hqd *hqd, u32 type, u64 from);
 void sim_hqd_progress(struct sim_engine *e, u64 now);
 u64 sim_hqd_next_ns(struct sim_engine *e);
 void sim_hqd_drop(struct sim_engine *e, struct sim_hqd *hqd);
@@ -536,6 +555,14 @@ void sim_interrupt(struct sim_engine *e, unsigned int vmid, u32 client, u32 sour
 
 /* pm4.c */
 int sim_pm4_run(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 dwords);
+
+/* hws.c */
+int sim_hws_init(struct sim_engine *e);
+void sim_hws_fini(struct sim_engine *e);
+void sim_hws_power_on(struct sim_engine *e);
+void sim_hws_run(struct sim_engine *e, u64 now);
+u64 sim_hws_next_ns(struct sim_engine *e);
+bool sim_hws_is_on(const struct sim_engine *e);
 
 /* sdma.c */
 bool sim_sdma_write(struct sim_engine *e, u32 reg, u32 value);

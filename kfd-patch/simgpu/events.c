@@ -372,6 +372,9 @@ static int counters_show(struct seq_file *m, void *unused)
 	COUNTER(queue_errors);
 	COUNTER(interrupts);
 	COUNTER(polls);
+	COUNTER(hws_runlists);
+	COUNTER(hws_unmaps);
+	COUNTER(hws_turns);
 	COUNTER(lag_ns);
 #undef COUNTER
 	mutex_unlock(&e->run_lock);
@@ -411,6 +414,7 @@ void sim_params_defaults(struct sim_params *params)
 		.load_kib_ns = 100,
 		.reset_ns = 10 * NSEC_PER_USEC,
 		.sdma_kib_ns = 50,
+		.hws_turn_ns = 10 * NSEC_PER_MSEC,
 		.quantum = 64,
 	};
 }
@@ -443,6 +447,7 @@ static void make_params(struct sim_engine *e, struct dentry *parent)
 	debugfs_create_u64("load_kib_ns", 0600, dir, &p->load_kib_ns);
 	debugfs_create_u64("reset_ns", 0600, dir, &p->reset_ns);
 	debugfs_create_u64("sdma_kib_ns", 0600, dir, &p->sdma_kib_ns);
+	debugfs_create_u64("hws_turn_ns", 0600, dir, &p->hws_turn_ns);
 	debugfs_create_u32("quantum", 0600, dir, &p->quantum);
 	debugfs_create_u32("ih_pasid", 0600, dir, &p->ih_pasid);
 }

@@ -241,6 +241,14 @@ static void load(struct sim_engine *e, struct sim_hqd *hqd, const u32 *regs, u64
 	sim_event(e, SIM_EV_LOAD, hqd, from, hqd->mqd);
 }
 
+/* The firmware loads a queue, whose registers are written. run_lock is held. */
+void sim_hqd_load(struct sim_engine *e, struct sim_hqd *hqd, const u32 *regs, u64 now)
+{
+	hqd->dequeue = 0;
+	load(e, hqd, regs, now);
+	hqd->poll = true;
+}
+
 /* Where a queue that is being loaded is to begin. */
 static void find_start(struct sim_engine *e, struct sim_hqd *hqd)
 {
@@ -273,7 +281,8 @@ static void loaded(struct sim_engine *e, struct sim_hqd *hqd)
 	sim_event(e, SIM_EV_LOADED, hqd, hqd->until_ns, hqd->until_ns - hqd->load_from_ns);
 }
 
-static void dequeue(struct sim_engine *e, struct sim_hqd *hqd, u32 type, u64 from)
+/* Requests of the registers and of the firmware. run_lock is held. */
+void sim_hqd_dequeue(struct sim_engine *e, struct sim_hqd *hqd, u32 type, u64 from)
 {
 	struct sim_params *p = &e->params;
 
@@ -558,7 +567,7 @@ static void hqd_request(struct sim_engine *e, struct sim_hqd *hqd)
 			sim_cp_poll_wptr(e, hqd);
 	}
 	if (requests & SIM_REQ_DEQUEUE)
-		dequeue(e, hqd, type, dequeue_ns);
+		sim_hqd_dequeue(e, hqd, type, dequeue_ns);
 	if (requests & SIM_REQ_QUEUE_RESET)
 		queue_reset(e, hqd);
 }

@@ -29,10 +29,10 @@ int amdgpu_gpu_recovery = 1;
 module_param_named(gpu_recovery, amdgpu_gpu_recovery, int, 0444);
 MODULE_PARM_DESC(gpu_recovery, "reset a GPU that hangs (0 = never)");
 
-/* The real default is 0, the firmware's scheduler, which nobody plays here. */
+/* The real default is 0, the firmware's scheduler. */
 int sched_policy = 2;
 module_param_unsafe(sched_policy, int, 0444);
-MODULE_PARM_DESC(sched_policy, "2 = no firmware scheduler (NO_HWS)");
+MODULE_PARM_DESC(sched_policy, "0 = the firmware's scheduler (HWS), 2 = none (NO_HWS)");
 
 int hws_max_conc_proc = -1;
 module_param(hws_max_conc_proc, int, 0444);
@@ -129,6 +129,10 @@ static int check_parameters(void)
 	}
 	if (sim_sdma && sim_device_model(sim_model)) {
 		pr_err("simgpu: SDMA engines are built for vega10 only\n");
+		return -EINVAL;
+	}
+	if (sched_policy != KFD_SCHED_POLICY_NO_HWS && (sim_sdma || !strcmp(sim_model, "mi300x"))) {
+		pr_err("simgpu: HWS is built without SDMA engines, and for one XCC\n");
 		return -EINVAL;
 	}
 	return sim_silicon_check();

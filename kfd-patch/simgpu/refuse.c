@@ -2,7 +2,7 @@
 /*
  * Features that the software GPU lacks, and its answers to amdkfd.
  *
- * These are other families than gfx9, the firmware schedulers (HWS, MES), partitions, SR-IOV,
+ * These are other families than gfx9, the firmware scheduler MES, partitions, SR-IOV,
  * RAS, XGMI, GWS, DMA buffers, CRIU. Everything here refuses or answers "none", like the real
  * driver on a card without the feature.
  */
@@ -14,8 +14,6 @@
 #include "amdgpu_ring.h"
 #include "amdgpu_dpm.h"
 
-#define KIQ_DWORDS 64
-
 /* Never reached: kgd2kfd_probe() chooses by GC version. */
 const struct kfd2kgd_calls gfx_v8_kfd2kgd;
 const struct kfd2kgd_calls gfx_v10_kfd2kgd;
@@ -23,48 +21,7 @@ const struct kfd2kgd_calls gfx_v10_3_kfd2kgd;
 const struct kfd2kgd_calls gfx_v11_kfd2kgd;
 const struct kfd2kgd_calls gfx_v12_kfd2kgd;
 
-/* ---- Firmware schedulers ------------------------------------------------ */
-
-/*
- * With sched_policy 0 or 1 the KFD passes its HIQ to the firmware by the KIQ. This ring
- * accepts writes that nothing reads. So the device starts, and a test can see the KFD's user
- * interface under HWS, but queues do not run.
- */
-int sim_kiq_create(struct amdgpu_device *adev)
-{
-	struct amdgpu_ring *ring = &adev->gfx.kiq[0].ring;
-
-	spin_lock_init(&adev->gfx.kiq[0].ring_lock);
-	ring->ring = kcalloc(KIQ_DWORDS, sizeof(u32), GFP_KERNEL);
-	if (!ring->ring)
-		return -ENOMEM;
-	ring->buf_mask = KIQ_DWORDS - 1;
-	ring->ptr_mask = KIQ_DWORDS - 1;
-	return 0;
-}
-
-void sim_kiq_destroy(struct amdgpu_device *adev)
-{
-	kfree((void *)adev->gfx.kiq[0].ring.ring);
-}
-
-int amdgpu_ring_alloc(struct amdgpu_ring *ring, unsigned int ndw)
-{
-	if (!ring->ring || ndw > KIQ_DWORDS)
-		return -ENODEV;
-	ring->count_dw = ndw;
-	return 0;
-}
-
-void amdgpu_ring_commit(struct amdgpu_ring *ring)
-{
-	ring->count_dw = 0;
-}
-
-int amdgpu_amdkfd_unmap_hiq(struct amdgpu_device *adev, u32 doorbell_off, u32 inst)
-{
-	return 0;
-}
+/* ---- Firmware schedulers: HWS is in hws.c --------------------------------- */
 
 int amdgpu_amdkfd_submit_ib(struct amdgpu_device *adev, enum kgd_engine_type engine, uint32_t vmid,
 			    uint64_t gpu_addr, uint32_t *ib_cmd, uint32_t ib_len)
@@ -209,9 +166,11 @@ int amdgpu_amdkfd_get_xgmi_bandwidth_mbytes(struct amdgpu_device *dst, struct am
 	return 0;
 }
 
+/* gds.gws_size is 0, and with HWS some models ask for all of it. */
 int amdgpu_amdkfd_alloc_gws(struct amdgpu_device *adev, size_t size, void **mem_obj)
 {
-	return -EOPNOTSUPP;
+	*mem_obj = NULL;
+	return size ? -EOPNOTSUPP : 0;
 }
 
 void amdgpu_amdkfd_free_gws(struct amdgpu_device *adev, void *mem_obj)

@@ -379,6 +379,26 @@ u32 sim_regs_pasid(struct sim_engine *e, unsigned int vmid)
 	       ATC_VMID0_PASID_MAPPING__PASID_MASK;
 }
 
+/* The firmware gives a VMID to a process; no queue with the VMID is on a slot. */
+void sim_regs_bind_vmid(struct sim_engine *e, unsigned int vmid, const struct sim_binding *b)
+{
+	struct amdgpu_device *adev = e->sim->adev;
+	u32 base = GC_REG(VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32) + 2 * vmid;
+	struct sim_vmid *vm = &e->vmids[vmid];
+
+	spin_lock(&e->reg_lock);
+	e->regs[base] = lower_32_bits(b->pt_base);
+	e->regs[base + 1] = upper_32_bits(b->pt_base);
+	e->regs[ATHUB_REG(ATC_VMID0_PASID_MAPPING) + vmid] = b->pasid |
+							     ATC_VMID0_PASID_MAPPING__VALID_MASK;
+	vm->sh_mem_config = b->sh_mem_config;
+	WRITE_ONCE(vm->sh_mem_bases, b->sh_mem_bases);
+	vm->tba = b->tba;
+	vm->tma = b->tma;
+	spin_unlock(&e->reg_lock);
+	sim_event_vmid(e, SIM_EV_VMID, vmid, b->pasid, b->pasid);
+}
+
 /* Everything as after power-on. Nothing is active then. */
 void sim_regs_power_on(struct sim_engine *e)
 {

@@ -192,6 +192,16 @@ u32 sim_reg_read(struct sim_gpu *sim, u32 reg);
 void sim_reg_write(struct sim_gpu *sim, u32 reg, u32 value);
 
 /**
+ * sim_hws_map_hiq, sim_hws_unmap_hiq - the KIQ names the HIQ, and takes it away
+ * @sim: the GPU
+ * @mqd: address of its MQD
+ *
+ * The first: any context. The second may sleep; after it the HIQ's memory is unused.
+ */
+void sim_hws_map_hiq(struct sim_gpu *sim, u64 mqd);
+void sim_hws_unmap_hiq(struct sim_gpu *sim);
+
+/**
  * sim_tlb_flush - invalidate a VMID's entries in the TLB
  * @sim: the GPU
  * @vmid: 0 to 15
