@@ -4,13 +4,16 @@
  * in a segment.
  *	t_yield			LC beside three BE processes, of which one resumes its queues all
  *				the time as ROCr does, one is stopped, and one is killed
+ *	t_yield hws		LC beside four BE processes under the firmware's scheduler
  *	t_yield pause		the same of processes without gpreempt, by gpreempt attach --pause
  *	t_yield refused		without CWSR, gpreempt run refuses
- *	t_yield be FILE QUEUES	keep QUEUES queues busy until SIGTERM, then check all results
+ *	t_yield be FILE QUEUES AHEAD EVERY
+ *				keep QUEUES queues busy with AHEAD packets each. Each EVERY-th
+ *				round resumes one of them. SIGTERM: check all results
  *	t_yield lc FILE		obey the words of FILE
  *
- * The stock driver does not flush the TLB when a VMID gets a new owner. So no process here
- * starts after another one's end.
+ * Without HWS the stock driver does not flush the TLB when a VMID gets a new owner. So no
+ * process starts after another one's end there.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,6 +42,9 @@
 #define TIMEOUT_MS 60000
 #define LOOK_NS 300000
 #define FORK_EVERY 64
+#define BEGINS 1000
+#define HWS_BE 4
+#define HWS_PAUSE_NS (40 * MS_NS) /* all queues are on again */
 /* What LC waits for a tenant that does not answer, and its own time until then. */
 #define ANSWER_NS (20 * MS_NS)
 #define SLACK_NS (10 * MS_NS)
@@ -76,9 +82,9 @@ static void open_lane(struct lane *l)
 	l->sig = kfd_signal_create(&k, FAR, false);
 }
 
-static void feed(struct lane *l)
+static void feed(struct lane *l, unsigned int ahead)
 {
-	while (RING_PACKETS - kfd_queue_room(&l->q) < AHEAD) {
+	while (RING_PACKETS - kfd_queue_room(&l->q) < ahead) {
 		must(kfd_work_launch(&l->w, &l->q, rng() % WORK_VARIANTS, l->sig), "launch");
 		l->sent++;
 	}
@@ -94,7 +100,7 @@ static void fork_once(void)
 	waitpid(pid, NULL, 0);
 }
 
-static int be(const char *path, unsigned int queues)
+static int be(const char *path, unsigned int queues, unsigned int ahead, unsigned int every)
 {
 	static struct lane lane[QUEUES_MAX];
 	volatile uint64_t *word = run_map_count(path);
@@ -107,11 +113,13 @@ static int be(const char *path, unsigned int queues)
 		open_lane(&lane[i]);
 	for (unsigned int n = 0; !stop; n++) {
 		for (unsigned int i = 0; i < queues; i++)
-			feed(&lane[i]);
+			feed(&lane[i], ahead);
 		word[BE_LAUNCHED] = lane[0].sent;
 		/* As ROCr's AqlQueue::Resume() and SetPriority(). */
-		must(kfd_queue_update(&lane[rng() % queues].q, 100), "update");
-		word[BE_UPDATES]++;
+		if (n % every == 0) {
+			must(kfd_queue_update(&lane[rng() % queues].q, 100), "update");
+			word[BE_UPDATES]++;
+		}
 		if (n % FORK_EVERY == FORK_EVERY - 1)
 			fork_once();
 		sleep_ns(rng() % (2 * LOOK_NS));
@@ -131,20 +139,20 @@ static int be(const char *path, unsigned int queues)
 
 struct be {
 	const char *file;
-	char *queues;
+	char *queues, *ahead, *every;
 	volatile uint64_t *word;
 	struct run_program program;
 };
 
-static struct be resuming = { .file = "/tmp/t_yield.1", .queues = "4" };
-static struct be stopped = { .file = "/tmp/t_yield.2", .queues = "1" };
-static struct be killed = { .file = "/tmp/t_yield.3", .queues = "2" };
+static struct be resuming = { "/tmp/t_yield.1", "4", "12", "1" };
+static struct be stopped = { "/tmp/t_yield.2", "1", "12", "1" };
+static struct be killed = { "/tmp/t_yield.3", "2", "12", "1" };
 
 static void start_be(struct be *b)
 {
 	b->word = run_make_count(b->file);
 	b->program = SPAWN("/t/gpreempt", "run", "--class=be", "--", SELF, "be", (char *)b->file,
-			   b->queues);
+			   b->queues, b->ahead, b->every);
 	for (int i = 0; i < TIMEOUT_MS && !b->word[BE_UPDATES]; i++)
 		sleep_ns(MS_NS);
 	ok(b->word[BE_UPDATES] > 0, "best effort with %s queues runs", b->queues);
@@ -171,13 +179,17 @@ static bool goes_on(const struct be *b)
 enum {
 	LC_ASKED,
 	LC_DONE,
-	LC_CYCLES, /* of the request */
-	LC_STAY,   /* of the request: stay in the last segment */
-	LC_AT,	   /* cycles so far */
-	LC_MOVED,  /* segments in which the GPU executed instructions */
-	LC_LATE,   /* not counted there: the hold may have ended by then */
+	LC_CYCLES,   /* of the request */
+	LC_STAY,     /* of the request: stay in the last segment */
+	LC_PAUSE_NS, /* of the request: at least so long between two segments */
+	LC_AT,	     /* cycles so far */
+	LC_MOVED,    /* segments in which the GPU executed instructions */
+	LC_LATE,     /* not counted there: the hold may have ended by then */
 	LC_ERRORS,
-	LC_LONGEST_NS /* the longest begin */
+	LC_LONGEST_NS, /* the longest begin */
+	LC_MEDIAN_NS,  /* the median */
+	LC_UNMAPS,     /* of all queues by HWS, during the median begin */
+	LC_WORDS
 };
 
 /* The calls of gpreempt.h that a segment needs. */
@@ -205,16 +217,35 @@ struct lc {
 	struct kfd_signal *sig;
 	struct kfd_launch nop;
 	int64_t launched;
+	uint64_t begin_ns[BEGINS], unmaps[BEGINS];
+	unsigned int begins;
 };
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static uint64_t median(uint64_t *ns, unsigned int num)
+{
+	qsort(ns, num, sizeof(*ns), by_size);
+	return num ? ns[num / 2] : 0;
+}
 
 static void cycle(struct lc *lc, volatile uint64_t *word, bool stay)
 {
-	const uint64_t start_ns = now_ns();
+	const uint64_t unmaps = simgpu_counter(0, "hws_unmaps"), start_ns = now_ns();
 	uint64_t before, took;
 	bool moved;
 
 	word[LC_ERRORS] += gp.begin(gp.handle) != 0;
 	took = now_ns() - start_ns;
+	if (lc->begins < BEGINS) {
+		lc->begin_ns[lc->begins] = took;
+		lc->unmaps[lc->begins++] = simgpu_counter(0, "hws_unmaps") - unmaps;
+	}
 	if (took > word[LC_LONGEST_NS])
 		word[LC_LONGEST_NS] = took;
 	before = simgpu_counter(0, "instructions");
@@ -231,13 +262,13 @@ static void cycle(struct lc *lc, volatile uint64_t *word, bool stay)
 	if (!stay)
 		word[LC_ERRORS] += gp.end(gp.handle) != 0;
 	word[LC_AT]++;
-	sleep_ns(rng() % (4 * LOOK_NS));
+	sleep_ns(word[LC_PAUSE_NS] + rng() % (4 * LOOK_NS));
 }
 
 static int lc(const char *path)
 {
 	volatile uint64_t *word = run_map_count(path);
-	struct lc lc = { .nop = { .grid = { 64 }, .workgroup = { 64 } } };
+	static struct lc lc = { .nop = { .grid = { 64 }, .workgroup = { 64 } } };
 	struct kfd_code code;
 
 	rng_start(1);
@@ -251,8 +282,11 @@ static int lc(const char *path)
 	for (;;) {
 		while (word[LC_ASKED] == word[LC_DONE])
 			sleep_ns(MS_NS);
+		lc.begins = 0;
 		for (uint64_t i = 0; i < word[LC_CYCLES]; i++)
 			cycle(&lc, word, word[LC_STAY] && i + 1 == word[LC_CYCLES]);
+		word[LC_MEDIAN_NS] = median(lc.begin_ns, lc.begins);
+		word[LC_UNMAPS] = median(lc.unmaps, lc.begins);
 		word[LC_DONE]++;
 	}
 }
@@ -264,7 +298,7 @@ static void ask(uint64_t cycles, bool stay)
 {
 	lc_word[LC_CYCLES] = cycles;
 	lc_word[LC_STAY] = stay;
-	for (int i = LC_AT; i <= LC_LONGEST_NS; i++)
+	for (int i = LC_AT; i < LC_WORDS; i++)
 		lc_word[i] = 0;
 	lc_word[LC_ASKED]++;
 }
@@ -418,7 +452,7 @@ static void all(void)
 static void start_alone(struct be *b)
 {
 	b->word = run_make_count(b->file);
-	b->program = SPAWN(SELF, "be", (char *)b->file, b->queues);
+	b->program = SPAWN(SELF, "be", (char *)b->file, b->queues, b->ahead, b->every);
 	for (int i = 0; i < TIMEOUT_MS && !b->word[BE_UPDATES]; i++)
 		sleep_ns(MS_NS);
 	ok(b->word[BE_UPDATES] > 0, "a process with %s queues runs", b->queues);
@@ -484,6 +518,54 @@ static void pauses(void)
 	check_result(&resuming);
 }
 
+/* ---- under HWS -------------------------------------------------------------------------- */
+
+/*
+ * Each update of a queue unmaps all queues once, so LC waits for one unmap for each of best
+ * effort's. In emulated time those of 16 queues last for almost all of a hold.
+ */
+static void check_wait(unsigned int queues)
+{
+	lc_word[LC_PAUSE_NS] = HWS_PAUSE_NS;
+	ask(scaled(CYCLES), false);
+	ok(answered() && !lc_word[LC_ERRORS] && !lc_word[LC_MOVED],
+	   "%llu segments, no wave ran in any of them beside LC (%llu)",
+	   (unsigned long long)lc_word[LC_AT], (unsigned long long)lc_word[LC_MOVED]);
+	figure("%u queues of best effort: %llu unmaps and %llu us until LC may run (median); %llu "
+	       "of %llu segments came near the limit of 20 ms",
+	       queues, (unsigned long long)lc_word[LC_UNMAPS],
+	       (unsigned long long)lc_word[LC_MEDIAN_NS] / 1000,
+	       (unsigned long long)lc_word[LC_LATE], (unsigned long long)lc_word[LC_AT]);
+	ok(lc_word[LC_UNMAPS] > 0 && lc_word[LC_UNMAPS] <= queues,
+	   "LC waits for one unmap a queue at most");
+}
+
+static void beside(struct be *b, char *queues)
+{
+	for (unsigned int i = 0; i < HWS_BE; i++) {
+		b[i].queues = queues;
+		start_be(&b[i]);
+	}
+	check_wait(HWS_BE * (unsigned int)strtoul(queues, NULL, 10));
+	for (unsigned int i = 0; i < HWS_BE; i++)
+		check_result(&b[i]);
+}
+
+static void hws(void)
+{
+	struct be b[HWS_BE] = {
+		{ "/tmp/t_yield.1", NULL, "1", "1000" },
+		{ "/tmp/t_yield.2", NULL, "1", "1000" },
+		{ "/tmp/t_yield.3", NULL, "1", "1000" },
+		{ "/tmp/t_yield.4", NULL, "1", "1000" },
+	};
+
+	lc_word = run_make_count(LC_FILE);
+	lc_program = SPAWN("/t/gpreempt", "run", "--class=lc", "--", SELF, "lc", LC_FILE);
+	beside(b, "1");
+	beside(b, "4");
+}
+
 static void refused(void)
 {
 	is_err(RUN("/t/gpreempt", "run", "--class=be", "--", "/bin/sh", "-c", "exit 7"), 125,
@@ -494,12 +576,17 @@ static void refused(void)
 	SAYS("routes: none: amdgpu.cwsr_enable=0");
 }
 
+static unsigned int number(const char *text)
+{
+	return (unsigned int)strtoul(text, NULL, 10);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
-	if (!strcmp(what, "be") && argc > 3)
-		return be(argv[2], (unsigned int)strtoul(argv[3], NULL, 10));
+	if (!strcmp(what, "be") && argc > 5)
+		return be(argv[2], number(argv[3]), number(argv[4]), number(argv[5]));
 	if (!strcmp(what, "lc") && argc > 2)
 		return lc(argv[2]);
 	run_find_libraries();
@@ -507,6 +594,8 @@ int main(int argc, char **argv)
 		refused();
 	else if (!strcmp(what, "pause"))
 		pauses();
+	else if (!strcmp(what, "hws"))
+		hws();
 	else
 		all();
 	return done();

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The firmware's scheduler (HWS) under the driver. A process switches its queue off and on,
+ * beside others. Queues and processes that are too many take turns. A queue does not answer.
+ *	t_hws			all of it
+ *	t_hws turns		more processes than address spaces
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kfd.h"
+
+#define CYCLES 10000
+#define UPDATES 50
+#define PACKETS 3
+#define RING_PACKETS 64
+#define FAR (1ll << 40)
+#define LOOK_NS 200000
+#define TIMEOUT_MS 60000
+#define MS_NS 1000000ull
+
+static struct kfd k;
+
+struct lane {
+	struct kfd_queue q;
+	struct kfd_work w;
+	struct kfd_signal *sig;
+	uint32_t sent;
+};
+
+static void open_lane(struct lane *l)
+{
+	must(kfd_queue_create(&k, 0, RING_PACKETS, &l->q), "queue");
+	must(kfd_work_create(&k, 0, 256, 1, &l->w), "work");
+	l->sig = kfd_signal_create(&k, FAR, false);
+}
+
+static void launch(struct lane *l)
+{
+	for (unsigned int i = 0; i < PACKETS && kfd_queue_room(&l->q); i++) {
+		must(kfd_work_launch(&l->w, &l->q, rng() % WORK_VARIANTS, l->sig), "launch");
+		l->sent++;
+	}
+}
+
+static void update(struct lane *l, uint32_t percentage)
+{
+	must(kfd_queue_update(&l->q, percentage), "update");
+}
+
+static void check_exact(struct lane *l)
+{
+	is_err(kfd_signal_wait(&k, l->sig, FAR - (int64_t)l->sent + 1, TIMEOUT_MS), 0,
+	       "all its packets run");
+	ok(!kfd_work_wrong(&l->w), "exactly once each");
+}
+
+/* Doorbells are rung while the queue is off, too. */
+static void check_off_and_on(struct lane *l)
+{
+	const uint64_t midwave = simgpu_counter(0, "saves_midwave");
+	unsigned int cycles = scaled(CYCLES), moved = 0;
+
+	for (unsigned int n = 0; n < cycles; n++) {
+		int64_t before;
+
+		launch(l);
+		sleep_ns(rng() % LOOK_NS);
+		update(l, 0);
+		before = kfd_signal_value(l->sig);
+		launch(l);
+		sleep_ns(LOOK_NS);
+		moved += kfd_signal_value(l->sig) != before;
+		update(l, 100);
+	}
+	ok(!moved, "%u times off: no packet ran meanwhile (%u)", cycles, moved);
+	ok(simgpu_counter(0, "saves_midwave") > midwave + cycles / 10, "many of them in mid-wave");
+	check_exact(l);
+}
+
+/* The driver unmaps all queues of the device for each update, and loads them again. */
+static void check_bystanders(struct lane *l)
+{
+	struct tenant *t = tenants_alloc(1);
+	const uint64_t queues = 2;
+	uint64_t saves, start;
+
+	t->queues = (uint32_t)queues;
+	tenant_start(t);
+	must(tenants_ready(t, 1, TIMEOUT_MS), "a bystander");
+	saves = simgpu_counter(0, "saves");
+	start = now_ns();
+	for (unsigned int n = 0; n < UPDATES; n++) {
+		update(l, 0);
+		update(l, 100);
+	}
+	figure("an update beside %llu queues: %llu us", (unsigned long long)queues,
+	       (unsigned long long)(now_ns() - start) / (2 * UPDATES * 1000ull));
+	saves = simgpu_counter(0, "saves") - saves;
+	ok(saves == UPDATES * (2 * queues + 1),
+	   "each update saves each of the bystander's queues once (%llu saves)",
+	   (unsigned long long)saves);
+	tenants_stop(t, 1, TIMEOUT_MS);
+}
+
+static void check_turns(void)
+{
+	const unsigned int num = 3;
+	struct tenant *t = tenants_alloc(num);
+	uint64_t before = simgpu_counter(0, "hws_turns");
+
+	tenants_simple(t, num, 4, 2);
+	sleep_ns(300 * MS_NS);
+	ok(simgpu_counter(0, "hws_turns") >= before + 10, "%u processes take turns", num);
+	tenants_stop(t, num, TIMEOUT_MS);
+}
+
+/* A process's queue with an endless wave, which will not leave its slot. */
+static int lose_queue(void)
+{
+	struct k_spin_args args;
+	struct kfd_launch spin = {
+		.grid = { 64 }, .workgroup = { 64 }, .args = &args, .args_bytes = sizeof(args)
+	};
+	struct kfd_code code;
+	struct kfd own = { 0 };
+	struct kfd_queue q;
+	struct kfd_mem m;
+	uint32_t *words;
+
+	must(kfd_setup(&own), "set up");
+	must(kfd_code_load(&own, 0, KFD_MEM_VRAM, &code), "code");
+	must(kfd_mem_alloc(&own, 0, 4096, KFD_MEM_GTT, &m), "memory");
+	must(kfd_queue_create(&own, 0, RING_PACKETS, &q), "queue");
+	words = m.va;
+	args = (struct k_spin_args){ words, words + 64, words + 128 };
+	spin.kernel = kfd_code_find(&code, "k_spin");
+	must(kfd_launch(&q, &spin), "launch");
+	must(wait_word(&words[64], 1, TIMEOUT_MS), "the wave runs");
+	must(simgpu_write_u64(0, "engine/faults/ignore", 1), "ignore");
+	return -kfd_queue_update(&q, 0);
+}
+
+/*
+ * The driver resets such a queue alone. The update is refused with all queues of the device
+ * unmapped: only the end of the process maps the others again (FIXES.md).
+ */
+static void check_stuck(struct lane *l)
+{
+	const uint64_t start = now_ns();
+	int status = -1;
+	pid_t pid;
+
+	expect_dmesg("HWS: HQD .* does not answer");
+	pid = fork();
+	if (!pid)
+		_exit(lose_queue());
+	waitpid(pid, &status, 0);
+	is_err(-WEXITSTATUS(status), -EACCES, "an update of a queue that does not answer");
+	figure("it took %llu ms", (unsigned long long)((now_ns() - start) / MS_NS));
+	launch(l);
+	check_exact(l);
+}
+
+int main(int argc, char **argv)
+{
+	static struct lane lane;
+
+	rng_seed(31);
+	must(kfd_setup(&k), "set up");
+	if (argc < 2 || strcmp(argv[1], "turns")) {
+		open_lane(&lane);
+		check_off_and_on(&lane);
+		check_bystanders(&lane);
+		check_turns();
+		check_stuck(&lane);
+	} else {
+		check_turns();
+	}
+	ok(simgpu_counter(0, "hws_runlists") > 0, "the firmware scheduled the queues");
+	ok(!simgpu_checks(), "the GPU saw nothing wrong");
+	return done();
+}
