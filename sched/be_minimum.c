@@ -60,7 +60,7 @@ static bool resident_runs(const struct gp_sched *s)
 static bool be_wants(const struct gp_sched *s)
 {
 	return s->config.rotate && s->config.be_min_pct && s->resident != GP_NONE &&
-	       s->tenant[gp_rotate_tenant(s)].be.runnable;
+	       s->tenant[gp_rotate_tenant(s)].runnable;
 }
 
 bool gp_min_turn_runs(const struct gp_sched *s)

@@ -6,6 +6,7 @@
  * new one when the old is known to be suspended. The policy chooses among
  * tenants. A tenant with several groups gives its turns to them alternately:
  * two contexts of one process at the short slice livelock like two processes.
+ * Tenants of one party share an account, and use its turns alternately likewise.
  */
 #include "sched/internal.h"
 
@@ -41,12 +42,18 @@ static struct gp_be_time be_time(const struct gp_sched *s)
 	};
 }
 
+/* Its own, or its party's. */
+static bool has_account(const struct gp_sched *s, size_t i)
+{
+	return s->tenant[i].id && s->tenant[i].account == i;
+}
+
 static size_t all_entities(struct gp_sched *s, struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS])
 {
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < s->tenants; i++)
-		if (s->tenant[i].id)
+		if (has_account(s, i))
 			entity[n++] = &s->tenant[i].be;
 	return n;
 }
@@ -74,7 +81,7 @@ static void charge(struct gp_sched *s, struct gp_tenant *t)
 	const struct gp_be_time at = be_time(s);
 
 	if (t->uncharged_ns)
-		s->config.be_policy->charge(&t->be, t->uncharged_ns, &at);
+		s->config.be_policy->charge(gp_account(s, t), t->uncharged_ns, &at);
 	t->charged_ns = gp_add_sat(t->charged_ns, t->uncharged_ns);
 	t->uncharged_ns = 0;
 }
@@ -108,7 +115,7 @@ void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t)
 	follow_min(s, NULL);
 	settle(s);
 	/* A budget that grew at the old rate until now is made up, too. */
-	s->config.be_policy->charge(&t->be, 0, &at);
+	s->config.be_policy->charge(gp_account(s, t), 0, &at);
 }
 
 void gp_rotate_left(struct gp_sched *s)
@@ -126,7 +133,71 @@ void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t)
 {
 	const struct gp_be_time at = be_time(s);
 
+	t->account = (uint32_t)(t - s->tenant);
 	s->config.be_policy->reset(&t->be, &at);
+}
+
+/* GP_NONE: it shares its account with nobody. */
+static uint32_t other_of_account(const struct gp_sched *s, uint32_t tenant)
+{
+	for (uint32_t i = 0; i < s->tenants; i++)
+		if (i != tenant && s->tenant[i].id &&
+		    s->tenant[i].account == s->tenant[tenant].account)
+			return i;
+	return GP_NONE;
+}
+
+/* The account moves to the place of tenant @to. */
+static void move_account(struct gp_sched *s, uint32_t from, uint32_t to)
+{
+	s->tenant[to].be = s->tenant[from].be;
+	s->tenant[to].be.tenant = s->tenant[to].id;
+	for (uint32_t i = 0; i < s->tenants; i++)
+		if (s->tenant[i].id && s->tenant[i].account == from)
+			s->tenant[i].account = to;
+}
+
+void gp_rotate_part(struct gp_sched *s, struct gp_tenant *t)
+{
+	const uint32_t own = (uint32_t)(t - s->tenant), other = other_of_account(s, own);
+	const struct gp_be_time at = be_time(s);
+
+	t->party = 0;
+	if (other == GP_NONE)
+		return;
+	if (t->account == own)
+		move_account(s, own, other);
+	t->account = own;
+	t->runnable = 0;
+	t->be = (struct gp_be_entity){ .tenant = t->id };
+	s->config.be_policy->reset(&t->be, &at);
+}
+
+static void join_party(struct gp_sched *s, struct gp_tenant *t, uint32_t party)
+{
+	t->party = party;
+	for (uint32_t i = 0; i < s->tenants; i++) {
+		const struct gp_tenant *o = &s->tenant[i];
+
+		if (o == t || !o->id || o->party != party)
+			continue;
+		t->account = o->account;
+		t->runnable = 0;
+		t->be = (struct gp_be_entity){ 0 };
+		return;
+	}
+}
+
+void gp_rotate_set_party(struct gp_sched *s, struct gp_tenant *t, uint32_t party)
+{
+	if (t->spec.cls.cls != GP_CLASS_BE)
+		party = 0;
+	if (t->party == party)
+		return;
+	gp_rotate_part(s, t);
+	if (party)
+		join_party(s, t, party);
+	balance(s);
 }
 
 void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
@@ -140,7 +211,7 @@ void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
 		/* The new policy also forgets uncharged time. */
 		t->uncharged_ns = 0;
 		t->charged_ns = 0;
-		if (t->id)
+		if (has_account(s, i))
 			policy->reset(&t->be, &at);
 	}
 }
@@ -190,9 +261,9 @@ uint64_t gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct g
 	over = settle_with(&t->charged_ns, gp_add_sat(back, used_ns), REPORT_LATE_NS);
 	gp_min_usage(s, settle_with(&t->sure_ns, used_ns, late_ns));
 	if (over > back)
-		s->config.be_policy->charge(&t->be, over - back, &at);
+		s->config.be_policy->charge(gp_account(s, t), over - back, &at);
 	else if (over < back)
-		s->config.be_policy->refund(&t->be, back - over, &at);
+		s->config.be_policy->refund(gp_account(s, t), back - over, &at);
 	return used_ns;
 }
 
@@ -260,8 +331,34 @@ static void enter(struct gp_sched *s, struct gp_tenant *t)
 	t->be.waiting_since_ns = s->now_ns;
 }
 
-/* @is: the tenants that may run from now on. */
-static void change_runnable(struct gp_sched *s, const bool is[GP_SCHED_MAX_TENANTS])
+/* The accounts of which a tenant may run; their number. */
+static uint64_t find_accounts(const struct gp_sched *s, const bool is[GP_SCHED_MAX_TENANTS],
+			      bool account[GP_SCHED_MAX_TENANTS])
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->tenants; i++)
+		account[i] = false;
+	for (size_t i = 0; i < s->tenants; i++) {
+		const uint32_t at = s->tenant[i].account;
+
+		n += is[i] && !account[at];
+		account[at] |= is[i];
+	}
+	return n;
+}
+
+static void change_tenants(struct gp_sched *s, const bool is[GP_SCHED_MAX_TENANTS])
+{
+	for (size_t i = 0; i < s->tenants; i++) {
+		if (is[i] && !s->tenant[i].runnable)
+			s->tenant[i].turn_end_ns = s->now_ns;
+		s->tenant[i].runnable = is[i];
+	}
+}
+
+/* @is: the accounts of which a tenant may run from now on. */
+static void change_accounts(struct gp_sched *s, const bool is[GP_SCHED_MAX_TENANTS])
 {
 	bool stays[GP_SCHED_MAX_TENANTS], enters[GP_SCHED_MAX_TENANTS] = { false };
 
@@ -287,40 +384,43 @@ static void change_runnable(struct gp_sched *s, const bool is[GP_SCHED_MAX_TENAN
  */
 static void refresh(struct gp_sched *s)
 {
-	bool is[GP_SCHED_MAX_TENANTS], changed = false;
-	uint64_t runnable = 0;
+	bool is[GP_SCHED_MAX_TENANTS] = { false }, account[GP_SCHED_MAX_TENANTS];
+	bool changed = false;
+	uint64_t runnable;
 
 	find_runnable(s, is);
-	for (size_t i = 0; i < s->tenants; i++) {
-		changed |= is[i] != s->tenant[i].be.runnable;
-		runnable += is[i];
-	}
+	runnable = find_accounts(s, is, account);
+	for (size_t i = 0; i < s->tenants; i++)
+		changed |= account[i] != s->tenant[i].be.runnable;
 	charge_all(s);
 	follow_min(s, NULL);
 	if (changed)
 		settle(s);
 	s->runnable = runnable;
+	change_tenants(s, is);
 	if (changed)
-		change_runnable(s, is);
+		change_accounts(s, account);
 }
 
 uint64_t gp_rotate_ready_ns(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	const struct gp_be_time at = be_time(s);
 
-	return s->config.be_policy->ready_ns ? s->config.be_policy->ready_ns(&t->be, &at) : 0;
+	return s->config.be_policy->ready_ns ?
+		       s->config.be_policy->ready_ns(gp_account_of(s, t), &at) :
+		       0;
 }
 
 /* A capped turn ends even if no other tenant waits. */
 static bool is_capped(const struct gp_sched *s, const struct gp_tenant *t)
 {
-	return s->config.be_policy->ready_ns && t->be.cap_pct;
+	return s->config.be_policy->ready_ns && gp_account_of(s, t)->cap_pct;
 }
 
 /* @t may have a turn now. */
 static bool is_ready(const struct gp_sched *s, const struct gp_tenant *t)
 {
-	return t->id && t->be.runnable && gp_rotate_ready_ns(s, t) <= s->now_ns;
+	return t->id && t->runnable && gp_rotate_ready_ns(s, t) <= s->now_ns;
 }
 
 /*
@@ -351,14 +451,22 @@ static size_t list_ready(const struct gp_sched *s, uint32_t after,
 	return n;
 }
 
+/* Of two of one party, the one that had no turn for longer. */
+static bool goes_before(const struct gp_sched *s, const struct gp_tenant *a,
+			const struct gp_tenant *b)
+{
+	if (a->account == b->account)
+		return a->turn_end_ns < b->turn_end_ns;
+	return s->config.be_policy->before(gp_account_of(s, a), gp_account_of(s, b));
+}
+
 /* Place in @tenant of the policy's first of @n. */
 static size_t first_of(const struct gp_sched *s, const uint32_t *tenant, size_t n)
 {
 	size_t first = 0;
 
 	for (size_t i = 1; i < n; i++)
-		if (s->config.be_policy->before(&s->tenant[tenant[i]].be,
-						&s->tenant[tenant[first]].be))
+		if (goes_before(s, &s->tenant[tenant[i]], &s->tenant[tenant[first]]))
 			first = i;
 	return first;
 }
@@ -378,7 +486,7 @@ static uint32_t pick(const struct gp_sched *s, uint32_t after)
 uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t who)
 {
 	const uint32_t has = gp_rotate_tenant(s), last = has == GP_NONE ? s->tenants - 1 : has;
-	const struct gp_be_entity *own = &s->tenant[who].be;
+	const struct gp_tenant *own = &s->tenant[who];
 	uint32_t ahead = 0;
 	bool met = false;
 
@@ -390,8 +498,7 @@ uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t who)
 		met |= i == who;
 		if (i == who || i == has || !is_ready(s, t))
 			continue;
-		ahead += s->config.be_policy->before(&t->be, own) ||
-			 (!met && !s->config.be_policy->before(own, &t->be));
+		ahead += goes_before(s, t, own) || (!met && !goes_before(s, own, t));
 	}
 	return ahead;
 }
@@ -399,13 +506,17 @@ uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t who)
 /* At least one of the tenants that may have the next turn then owes nothing. */
 static void lift(struct gp_sched *s)
 {
+	bool ready[GP_SCHED_MAX_TENANTS] = { false }, account[GP_SCHED_MAX_TENANTS];
 	struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];
 	size_t n = 0;
 
 	if (!s->config.be_policy->lift)
 		return;
 	for (uint32_t i = 0; i < s->tenants; i++)
-		if (is_ready(s, &s->tenant[i]))
+		ready[i] = is_ready(s, &s->tenant[i]);
+	find_accounts(s, ready, account);
+	for (uint32_t i = 0; i < s->tenants; i++)
+		if (account[i])
 			entity[n++] = &s->tenant[i].be;
 	s->config.be_policy->lift(entity, n);
 	balance(s);
@@ -419,7 +530,8 @@ static void new_turn(struct gp_sched *s)
 
 	if (s->resident != GP_NONE) {
 		old = s->group[s->resident].tenant;
-		s->tenant[old].be.waiting_since_ns = s->now_ns;
+		gp_account(s, &s->tenant[old])->waiting_since_ns = s->now_ns;
+		s->tenant[old].turn_end_ns = s->now_ns;
 	}
 	settle(s);
 	lift(s);
@@ -433,7 +545,7 @@ static void new_turn(struct gp_sched *s)
 	t->last_group = s->resident;
 	s->turn_ran_ns = 0;
 	s->turn_since_ns = s->now_ns;
-	s->turn_ns = s->config.be_policy->quantum(&t->be, &at);
+	s->turn_ns = s->config.be_policy->quantum(gp_account(s, t), &at);
 }
 
 /* @keen: only those that could run at once. */
@@ -443,7 +555,7 @@ static bool others_wait(const struct gp_sched *s, bool keen)
 		const struct gp_group_state *g = &s->group[i];
 
 		if (i != s->resident && gp_computes(g) && g->tenant != GP_NONE &&
-		    s->tenant[g->tenant].be.runnable && g->retry_ns <= s->now_ns &&
+		    s->tenant[g->tenant].runnable && g->retry_ns <= s->now_ns &&
 		    gp_rotate_ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns &&
 		    !(keen && leaves_turn(s, &s->tenant[g->tenant])))
 			return true;
@@ -460,7 +572,7 @@ static bool rotation_due(const struct gp_sched *s)
 		return true;
 	if (leaves_turn(s, t) && others_wait(s, true))
 		return true;
-	return others_wait(s, false) && (over || !t->be.runnable);
+	return others_wait(s, false) && (over || !t->runnable);
 }
 
 /* The former resident may have left, or have another class by now. */
@@ -524,7 +636,7 @@ static uint64_t next_ready_ns(const struct gp_sched *s)
 		const struct gp_tenant *t = &s->tenant[i];
 		uint64_t at;
 
-		if (!t->id || i == has || !t->be.runnable || !is_capped(s, t))
+		if (!t->id || i == has || !t->runnable || !is_capped(s, t))
 			continue;
 		at = gp_rotate_ready_ns(s, t);
 		if (at > s->now_ns)

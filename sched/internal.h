@@ -92,7 +92,11 @@ struct gp_tenant {
 	uint64_t hold_retry_ns, release_retry_ns;
 
 	/* be_rotation.c */
-	struct gp_be_entity be;
+	struct gp_be_entity be; /* its account, or its party's, or unused */
+	uint32_t party;
+	uint32_t account;     /* index of the tenant whose be counts for it */
+	uint32_t runnable;    /* has work, and a group that can run */
+	uint64_t turn_end_ns; /* when its last turn ended, or it became runnable */
 	uint64_t uncharged_ns;
 	uint64_t charged_ns;  /* not yet reported by GP_EV_USAGE */
 	uint64_t sure_ns;     /* it had the device, be_min_pct; likewise */
@@ -233,6 +237,17 @@ static inline bool gp_takes_turns(const struct gp_sched *s, const struct gp_tena
 			 (t->spec.cls.cls == GP_CLASS_NONE && s->config.slots));
 }
 
+static inline struct gp_be_entity *gp_account(struct gp_sched *s, const struct gp_tenant *t)
+{
+	return &s->tenant[t->account].be;
+}
+
+static inline const struct gp_be_entity *gp_account_of(const struct gp_sched *s,
+						       const struct gp_tenant *t)
+{
+	return &s->tenant[t->account].be;
+}
+
 /*
  * The device is taken for an LC tenant by a hold in its context, or, where
  * slices do not preempt and this instance may suspend, by suspending others.
@@ -301,6 +316,13 @@ void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);
 void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
 /* Charge the time up to now before @t leaves, or its weight or cap changes. */
 void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t);
+/*
+ * @t's class is BE or not, and its party @party, from now on. Call gp_rotate_charge() before, and
+ * before it leaves gp_rotate_part().
+ */
+void gp_rotate_set_party(struct gp_sched *s, struct gp_tenant *t, uint32_t party);
+/* Its account stays with another tenant of its party, if there is one. */
+void gp_rotate_part(struct gp_sched *s, struct gp_tenant *t);
 /* Call when a tenant has left. */
 void gp_rotate_left(struct gp_sched *s);
 /* Return: @t's use, as far as the core believes the report. */

@@ -265,7 +265,7 @@ uint64_t gp_leave_next_ns(const struct gp_sched *s)
 		return next;
 	/* Also of those that wait for a turn, which they may have then. */
 	for (size_t i = 0; i < s->tenants; i++)
-		if (s->tenant[i].id && s->tenant[i].be.runnable)
+		if (s->tenant[i].id && s->tenant[i].runnable)
 			next = gp_min_u64(next, gp_leave_until_ns(s, &s->tenant[i]));
 	if (may_probe(s, t))
 		next = gp_min_u64(next, probe_at_ns(s, t));

@@ -255,15 +255,17 @@ static int check(struct gp_sched *s, const struct gp_event *ev)
 
 /* ---- apply: facts only -------------------------------------------------- */
 
-static void apply_spec(struct gp_sched *s, struct gp_tenant *t, const struct gp_class_request *spec)
+static void apply_spec(struct gp_sched *s, struct gp_tenant *t, const struct gp_class_request *spec,
+		       uint32_t party)
 {
 	bool be = spec->cls.cls == GP_CLASS_BE;
 
 	if (spec->cls.cls != GP_CLASS_LC)
 		gp_hold_forget(t);
 	t->spec = *spec;
-	t->be.weight = be ? spec->cls.value : GP_WEIGHT_DEFAULT;
-	t->be.cap_pct = be ? spec->cap_pct % 100 : 0;
+	gp_rotate_set_party(s, t, party);
+	gp_account(s, t)->weight = be ? spec->cls.value : GP_WEIGHT_DEFAULT;
+	gp_account(s, t)->cap_pct = be ? spec->cap_pct % 100 : 0;
 	t->lc.level = gp_is_lc(t) ? spec->cls.value : 0;
 	gp_deadline_renew(s, t);
 }
@@ -279,8 +281,8 @@ static void apply_join(struct gp_sched *s, const struct gp_event *ev)
 				 .lc.length_ns = GP_NEVER,
 				 .reported_ns = s->now_ns };
 	gp_prepreempt_init(&t->pre, s->config.switch_ns);
-	apply_spec(s, t, &ev->spec);
 	gp_rotate_join(s, t);
+	apply_spec(s, t, &ev->spec, ev->party);
 }
 
 /*
@@ -318,6 +320,7 @@ static void tenant_leave(struct gp_sched *s, struct gp_decisions *out, struct gp
 			d->tenant = t->id;
 	}
 	leave_groups(s, t, restore);
+	gp_rotate_part(s, t);
 	*t = (struct gp_tenant){ 0 };
 }
 
@@ -417,7 +420,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 		break;
 	case GP_EV_TENANT_CLASS:
 		gp_rotate_charge(s, t);
-		apply_spec(s, t, &ev->spec);
+		apply_spec(s, t, &ev->spec, ev->party);
 		break;
 	case GP_EV_GROUP_APPEAR:
 		apply_appear(s, t, ev);
@@ -642,7 +645,7 @@ int gp_sched_tenant_stat(const struct gp_sched *s, uint32_t tenant,
 		.syncs_cut = t->syncs_cut,
 		.run_ns = t->run_ns,
 		.used_ns = t->used_ns,
-		.vruntime_ns = t->be.vruntime_ns,
+		.vruntime_ns = gp_account_of(s, t)->vruntime_ns,
 		.switch_ns = t->pre.switch_ns,
 		.switch_min_ns = t->pre.switch_min_ns,
 		.switch_max_ns = t->pre.switch_max_ns,

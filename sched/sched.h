@@ -57,13 +57,13 @@
  * gp_event.
  */
 enum gp_event_type {
-	GP_EV_TENANT_JOIN, /* spec */
+	GP_EV_TENANT_JOIN, /* spec, party */
 	/*
 	 * gone with all its groups. With rotate, suspended groups are resumed first: the
 	 * process may live on
 	 */
 	GP_EV_TENANT_LEAVE,
-	GP_EV_TENANT_CLASS, /* spec: from now on */
+	GP_EV_TENANT_CLASS, /* spec, party: from now on */
 	GP_EV_GROUP_APPEAR, /* group: of the compute engine, or of a copy engine */
 	GP_EV_GROUP_GONE,   /* group; no tenant */
 	/* hint: work will come. -EBUSY: a prediction, but the tenant announces work itself */
@@ -120,6 +120,9 @@ enum gp_idle {
  * struct gp_event - An input of the core.
  * @type: enum gp_event_type; selects the member of the union
  * @tenant: the caller's id, not 0
+ * @party: BE tenants of one party share one account of the policy: weight, cap and turn in a
+ *	round are those of one tenant, and they use them alternately. The latest @spec counts for
+ *	all of it. 0: none
  * @spec: the class
  * @group.id: the caller's id, not 0
  * @group.slice_unknown: GROUP_APPEAR: it may have any slice; else it has the driver's
@@ -151,6 +154,7 @@ enum gp_idle {
 struct gp_event {
 	uint32_t type;
 	uint32_t tenant;
+	uint32_t party;
 	union {
 		struct gp_class_request spec;
 		struct {
@@ -504,7 +508,7 @@ extern const struct gp_lc_policy *const gp_lc_policies[];
 
 /* ---- policies among BE tenants, one file each -------------------------- */
 
-/* A policy's state per tenant. The core stores it and sets the fields up to left_ns. */
+/* A policy's state per tenant or party. The core stores it and sets the fields up to left_ns. */
 struct gp_be_entity {
 	uint32_t tenant;
 	uint32_t weight;

@@ -97,6 +97,7 @@ static inline struct rec_event rec_from_event(const struct gp_event *ev)
 	case GP_EV_TENANT_JOIN:
 	case GP_EV_TENANT_CLASS:
 		rec_from_spec(&r, &ev->spec);
+		r.k = ev->party;
 		break;
 	case GP_EV_GROUP_APPEAR:
 		r.o = ev->group.slice_unknown;
@@ -152,6 +153,7 @@ static inline struct gp_event rec_to_event(const struct rec_event *r)
 	switch (ev.type) {
 	case GP_EV_TENANT_JOIN:
 	case GP_EV_TENANT_CLASS:
+		ev.party = (uint32_t)r->k;
 		ev.spec = (struct gp_class_request){
 			.cls = { (uint32_t)r->c, (uint32_t)r->v },
 			.cap_pct = (uint32_t)r->p,

@@ -216,6 +216,7 @@ static void fill(const struct world *w, const struct op *op, struct gp_event *ev
 	case OP_JOIN:
 	case OP_CLASS:
 		ev->spec = spec_of(op->b);
+		ev->party = op->b >> 6;
 		break;
 	case OP_APPEAR:
 	case OP_GONE:
