@@ -11,9 +11,9 @@
  * (kfd_packet_manager.c). A queue that does not answer is given up, and its doorbell goes to
  * the HIQ's MQD (unmap_queues_cpsch()). SET_RESOURCES has the limit, 4 s.
  *
- * Assumptions: a turn's length; its end saves all queues. A VMID that changes its process has
- * its TLB and instruction caches invalidated. A run list that follows another without an
- * unmap replaces it.
+ * Assumptions: a turn's length; its end saves all queues. A VMID that gets a process has its
+ * TLB and instruction caches invalidated. A run list that follows another without an unmap
+ * replaces it.
  *
  * Queues of SDMA engines are not built, nor are static queues, the debugger's queue, GWS, and
  * cards of several XCCs.
@@ -244,6 +244,16 @@ static bool goes_on(struct sim_engine *e, u64 now)
 	return true;
 }
 
+/* Slots of queues that were given up, and that the driver reset since. */
+static void take_back_slots(struct sim_engine *e)
+{
+	unsigned int i;
+
+	for (i = 0; e->hws->stuck && i < SIM_HQDS; i++)
+		if (e->hws->stuck & BIT(i) && e->hqds[i].state == SIM_HQD_OFF)
+			forget_slot(e, i);
+}
+
 /* ---- mapping -------------------------------------------------------------------- */
 
 static u32 vmids_in_use(struct sim_engine *e)
@@ -258,32 +268,17 @@ static u32 vmids_in_use(struct sim_engine *e)
 	return used;
 }
 
-/* A VMID for the process: one that has it already, or a free one. 0: there is none. */
-static unsigned int find_vmid(struct sim_engine *e, const struct sim_binding *binding)
-{
-	u32 free = e->hws->vmid_mask & ~vmids_in_use(e);
-	unsigned int i;
-
-	for (i = 0; i < SIM_VMIDS; i++)
-		if (free & BIT(i) && sim_regs_pasid(e, i) == binding->pasid &&
-		    sim_regs_pt_base(e, i) == binding->pt_base)
-			return i;
-	return free ? __ffs(free) : 0;
-}
-
 static bool map_process(struct sim_engine *e, struct process *p)
 {
-	unsigned int vmid = find_vmid(e, &p->binding);
+	u32 free = e->hws->vmid_mask & ~vmids_in_use(e);
 
-	if (!vmid)
+	if (!free)
 		return false;
-	if (sim_regs_pasid(e, vmid) != p->binding.pasid ||
-	    sim_regs_pt_base(e, vmid) != p->binding.pt_base) {
-		sim_tlb_invalidate(e, vmid);
-		WRITE_ONCE(e->code_epoch, e->code_epoch + 1);
-	}
-	sim_regs_bind_vmid(e, vmid, &p->binding);
-	p->vmid = vmid;
+	p->vmid = __ffs(free);
+	/* The driver may give a dead process's pasid and page directory to another one. */
+	sim_tlb_invalidate(e, p->vmid);
+	WRITE_ONCE(e->code_epoch, e->code_epoch + 1);
+	sim_regs_bind_vmid(e, p->vmid, &p->binding);
 	return true;
 }
 
@@ -627,6 +622,7 @@ void sim_hws_run(struct sim_engine *e, u64 now)
 	if (!hws->hiq_mqd)
 		return;
 	hear_doorbell(e);
+	take_back_slots(e);
 	do {
 		if (hws->unmaps && !goes_on(e, now))
 			return;
