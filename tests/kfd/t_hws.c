@@ -4,8 +4,10 @@
  * beside others. Queues and processes that are too many take turns. A queue does not answer.
  *	t_hws			all of it
  *	t_hws turns		more processes than address spaces
+ *	t_hws reset		others run while the owner of a queue that was reset lives
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -143,25 +145,50 @@ static int lose_queue(void)
 	return -kfd_queue_update(&q, 0);
 }
 
-/*
- * The driver resets such a queue alone. The update is refused with all queues of the device
- * unmapped: only the end of the process maps the others again (FIXES.md).
- */
+static int answer(pid_t pid)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	return -WEXITSTATUS(status);
+}
+
+/* The driver resets such a queue alone, and the end of its process leaves the others alone. */
 static void check_stuck(struct lane *l)
 {
 	const uint64_t start = now_ns();
-	int status = -1;
 	pid_t pid;
 
 	expect_dmesg("HWS: HQD .* does not answer");
 	pid = fork();
 	if (!pid)
 		_exit(lose_queue());
-	waitpid(pid, &status, 0);
-	is_err(-WEXITSTATUS(status), -EACCES, "an update of a queue that does not answer");
+	is_err(answer(pid), -EACCES, "an update of a queue that does not answer");
 	figure("it took %llu ms", (unsigned long long)((now_ns() - start) / MS_NS));
 	launch(l);
 	check_exact(l);
+}
+
+/* The stock driver leaves all queues unmapped after such an update. */
+static void check_reset(struct lane *l)
+{
+	int go[2];
+	char c = 0;
+	pid_t pid;
+
+	expect_dmesg("HWS: HQD .* does not answer");
+	must(pipe(go) ? -errno : 0, "pipe");
+	pid = fork();
+	if (!pid) {
+		c = (char)lose_queue();
+		_exit(write(go[1], &c, 1) == 1 ? pause() : 1);
+	}
+	must(read(go[0], &c, 1) == 1 ? 0 : -EIO, "read");
+	is_err(-c, -EACCES, "an update of a queue that does not answer");
+	launch(l);
+	check_exact(l);
+	kill(pid, SIGKILL);
+	(void)answer(pid);
 }
 
 int main(int argc, char **argv)
@@ -170,7 +197,10 @@ int main(int argc, char **argv)
 
 	rng_seed(31);
 	must(kfd_setup(&k), "set up");
-	if (argc < 2 || strcmp(argv[1], "turns")) {
+	if (argc > 1 && !strcmp(argv[1], "reset")) {
+		open_lane(&lane);
+		check_reset(&lane);
+	} else if (argc < 2) {
 		open_lane(&lane);
 		check_off_and_on(&lane);
 		check_bystanders(&lane);
