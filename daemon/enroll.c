@@ -232,6 +232,17 @@ static int decide(struct gp_daemon *d, struct gp_ddev *dev, struct gp_subject *w
 	return err;
 }
 
+/* The cgroup whose processes count as one with @who; to be freed. */
+static char *party_of(const struct gp_daemon *d, const struct gp_ddev *dev, struct gp_subject *who)
+{
+	char *cgroup;
+
+	who->device = &dev->hal->id;
+	cgroup = gp_rules_party(d->config, who);
+	who->device = NULL;
+	return cgroup;
+}
+
 static void log_refusal(const struct gp_ddev *dev, const struct gp_subject *who, const char *why)
 {
 	gp_log_user(who->uid, GP_LOG_REFUSALS, GP_LOG_WARN, "%s: process %d (%s) class refused: %s",
@@ -280,6 +291,7 @@ static int join(struct gp_scan *s, struct gp_subject *who, const struct gp_class
 {
 	struct gp_join how = {
 		.who = *who,
+		.party = party_of(s->daemon, s->dev, who),
 		.list = s->list,
 		.origin = s->origin,
 		.request = *given,
@@ -301,6 +313,7 @@ static int join(struct gp_scan *s, struct gp_subject *who, const struct gp_class
 	if (!err && place >= 0)
 		gp_journal_drop(s->daemon->journal, place);
 	gp_log_shortage(err, "cannot manage a process");
+	free(how.party);
 	*who = how.who;
 	s->list = how.list;
 	if (err)
@@ -834,7 +847,7 @@ const struct gp_discover_ops gp_enroll_discover_ops = {
 
 /* ---- changes of rules and groups -------------------------------------- */
 
-static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
+static void class_anew(struct gp_daemon *d, struct gp_dtenant *t)
 {
 	const struct gp_class_request old = t->request;
 	char why[GP_WIRE_TEXT_LEN];
@@ -857,6 +870,12 @@ static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
 		       t->dev->hal->id.name, (int)t->who.pid, strerror(-err));
 	else
 		tell_class(t);
+}
+
+static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
+{
+	gp_dtenant_party(t, party_of(d, t->dev, &t->who));
+	class_anew(d, t);
 }
 
 void gp_enroll_rules(struct gp_daemon *d)

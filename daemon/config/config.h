@@ -88,6 +88,7 @@ struct gp_config_metrics {
  *	for each; 0: all
  * @memory: device memory of programs of gpreempt run: the most that their MIN may be, and their
  *	MAX; UINT64_MAX: no limit
+ * @one: its BE processes of a cgroup share one weight and one place in a round
  * @max_class: the highest class that its processes may ask for; @has_max_class: false:
  *	that is @class_given
  */
@@ -98,7 +99,7 @@ struct gp_rule {
 	uid_t uid;
 	gid_t gid;
 	struct gp_spec spec;
-	bool has_class, has_max_class, pool;
+	bool has_class, has_max_class, pool, one;
 	uint32_t percent;
 	struct gp_size_range memory;
 	struct gp_class_request class_given;

@@ -483,6 +483,15 @@ static int take_pool(struct gp_yaml *y, const char *text, void *to)
 	return 0;
 }
 
+static int take_as(struct gp_yaml *y, const char *text, void *to)
+{
+	y->right = "write one or each";
+	if (strcmp(text, "one") && strcmp(text, "each"))
+		return -EINVAL;
+	((struct gp_rule *)to)->one = text[0] == 'o';
+	return 0;
+}
+
 static int take_percent(struct gp_yaml *y, const char *text, void *to)
 {
 	uint64_t n;
@@ -539,6 +548,7 @@ static const struct gp_yaml_key rule_keys[] = {
 	KEY("device", take_rule_device),
 	KEY("class", take_rule_class),
 	KEY("max_class", take_max_class),
+	KEY("as", take_as),
 	KEY("pool", take_pool),
 	KEY("percent", take_percent),
 	{ .key = "memory", .type = &memory_type },
@@ -590,6 +600,9 @@ static int read_rule(struct gp_yaml *y, yaml_node_t *node, struct gp_rule *rule)
 		return gp_yaml_refuse(y, rule->line, "rules", NULL,
 				      "found a rule without a class; write class:, max_class: or "
 				      "memory:");
+	if (rule->one && !rule->cgroup)
+		return gp_yaml_refuse(y, rule->line, "as", NULL,
+				      "found without a cgroup; add cgroup: its processes are one");
 	if (rule->percent && !rule->pool)
 		return gp_yaml_refuse(y, rule->line, "percent", NULL,
 				      "found without a pool; add pool: true");

@@ -195,6 +195,22 @@ static const struct gp_rule *find_rule(const struct gp_config *c, const struct g
 	return NULL;
 }
 
+char *gp_rules_party(const struct gp_config *c, const struct gp_subject *s)
+{
+	const struct gp_rule *rule = find_rule(c, s);
+	char *path = rule && rule->one ? strdup(s->cgroup) : NULL;
+
+	if (path && !strcmp(rule->cgroup, "/"))
+		path[1] = '\0';
+	for (char *at = path ? strchr(path + 1, '/') : NULL; at; at = strchr(at + 1, '/')) {
+		*at = '\0';
+		if (gp_glob_match(rule->cgroup, path))
+			break;
+		*at = '/';
+	}
+	return path;
+}
+
 static const struct gp_class_request *default_class_of(const struct gp_config *c,
 						       const struct gp_subject *s)
 {

@@ -76,6 +76,13 @@ void gp_rules_text(const struct gp_config *config, const struct gp_rule *rule, c
 		   size_t len);
 
 /**
+ * gp_rules_party() - the cgroup whose processes count as one, by the rule that fits @subject: the
+ * outermost folder of @subject's cgroup that the rule's pattern matches. To be freed. NULL: each
+ * counts for itself, or -ENOMEM.
+ */
+char *gp_rules_party(const struct gp_config *config, const struct gp_subject *subject);
+
+/**
  * gp_rules_may() - may @subject have @asked, for itself or by its user? Allowed are its given
  * class, its rule's max_class: (without a rule: default_max_class:), and any class no higher than
  * one of them. Root is no exception, because in containers everybody is root.

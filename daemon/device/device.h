@@ -71,7 +71,7 @@ struct gp_ddev {
 	uint64_t look_at_ns;  /* the next look at pages; 0: none */
 
 	struct gp_dtenant *tenants; /* newest first */
-	uint32_t last_tenant_id;
+	uint32_t last_tenant_id, last_party;
 	uint32_t resident;		 /* tenant id, as it was traced */
 	int leaving[GP_JOURNAL_RECORDS]; /* places of tenants that left and are being restored */
 	size_t leaving_count;

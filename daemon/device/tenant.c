@@ -675,6 +675,7 @@ static void free_tenant(struct gp_dtenant *t)
 		close(t->ended.fd);
 	gp_proc_clear(&t->who);
 	gp_clients_free(t);
+	free(t->cgroup);
 	free(t);
 }
 
@@ -740,11 +741,22 @@ static void open_account(struct gp_dtenant *t)
 	t->account = gp_account_get(&t->dev->accounts, &names);
 }
 
+/* The number that the others of its cgroup have. */
+static uint32_t party_of(const struct gp_dtenant *t)
+{
+	if (!t->cgroup)
+		return 0;
+	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
+		if (u != t && u->cgroup && !strcmp(u->cgroup, t->cgroup))
+			return u->party;
+	return ++t->dev->last_party;
+}
+
 static int core_join(struct gp_dtenant *t)
 {
-	const struct gp_event ev = { .type = GP_EV_TENANT_JOIN,
-				     .tenant = t->id,
-				     .spec = t->request };
+	const struct gp_event ev = {
+		.type = GP_EV_TENANT_JOIN, .tenant = t->id, .party = t->party, .spec = t->request
+	};
 
 	return gp_runtime_event(t->dev->rt, &ev);
 }
@@ -774,6 +786,9 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	t->away.asked = how->away == GP_JOURNAL_AWAY_ASKED;
 	t->who.pid = how->who.pid;
 	t->who.start_ticks = how->who.start_ticks;
+	t->cgroup = how->party;
+	how->party = NULL;
+	t->party = party_of(t);
 	err = watch_process(t);
 	if (!err && how->page)
 		err = page_create(t);
@@ -889,10 +904,25 @@ void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
 		make_preemptible(t);
 }
 
+void gp_dtenant_party(struct gp_dtenant *t, char *cgroup)
+{
+	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .tenant = t->id, .spec = t->request };
+
+	free(t->cgroup);
+	t->cgroup = cgroup;
+	ev.party = party_of(t);
+	if (ev.party == t->party)
+		return;
+	t->party = ev.party;
+	gp_runtime_event(t->dev->rt, &ev);
+}
+
 int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *request, bool asked,
 		     const char *why)
 {
-	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .tenant = t->id, .spec = *request };
+	struct gp_event ev = {
+		.type = GP_EV_TENANT_CLASS, .tenant = t->id, .party = t->party, .spec = *request
+	};
 	const struct gp_class_request old = t->request;
 	bool was_be = gp_dtenant_is_be(t);
 	int err;

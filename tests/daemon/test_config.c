@@ -267,6 +267,8 @@ static void test_forms(void **state)
 		"rules:\n- user: 0\n  class: none\n",
 		"rules:\n- group: '0'\n  max_class: be:1\n",
 		"rules:\n- {cgroup: /, class: be}\n",
+		"rules:\n- {cgroup: /a, class: be, as: one}\n",
+		"rules:\n- {cgroup: /a, class: be, as: each}\n",
 		"rules:\n- {user: 1, class: be, pool: true}\n",
 		"rules:\n- {user: 1, class: be, pool: true, percent: 100}\n",
 		"rules:\n- {user: 1, class: be, pool: false}\n",
@@ -340,6 +342,8 @@ static void test_equal(void **state)
 		"rules: [{user: 1, class: lc}]",
 		"rules: [{user: 1, max_class: lc}]",
 		"rules: [{user: 1, class: be, max_class: lc}]",
+		"rules: [{cgroup: /a, class: be}]",
+		"rules: [{cgroup: /a, class: be, as: one}]",
 		"rules: [{user: 1, class: be, pool: true}]",
 		"rules: [{user: 1, class: be, pool: true, percent: 1}]",
 		"rules: [{user: 1, class: be, pool: true, percent: 2}]",
@@ -370,7 +374,7 @@ static void test_equal(void **state)
 	"metrics_listen, log_level, limits_per_user, host_memory, devices, rules"
 #define RULE_KEYS                                                                                 \
 	"user, group, cgroup, exe, container, namespace, pod, image, annotation, device, class, " \
-	"max_class, pool, percent, memory"
+	"max_class, as, pool, percent, memory"
 #define NOT_YAML                                                                         \
 	"; write KEY: VALUE, indent with blanks, not tabs, and quote a value with { or " \
 	"a colon"
@@ -629,6 +633,7 @@ static void test_rules_refused(void **state)
 		{ "class", "idle", "write lc, lc:LEVEL, be or be:WEIGHT" },
 		{ "class", "lc,cap=3%", "cap is for be" },
 		{ "class", "be,cap=3%", "caps need be_policy: credit; set it for a device" },
+		{ "as", "two", "write one or each" },
 		{ "pool", "be", "write true or false" },
 		{ "percent", "0", "write a number from 1 to 100, the part of the pool's threads" },
 		{ "percent", "101",
@@ -663,6 +668,8 @@ static void test_rules_refused(void **state)
 			  "memory:" },
 			{ "rules:\n- {user: 0, class: be, percent: 3}\n",
 			  "f:2: percent: found without a pool; add pool: true" },
+			{ "rules:\n- {user: 1, class: be, as: one}\n",
+			  "f:2: as: found without a cgroup; add cgroup: its processes are one" },
 			{ "rules:\n- {exe: /a, class: be, pool: true}\n",
 			  "f:2: pool: found beside exe:; write user, group, cgroup or container: "
 			  "gpreempt run chooses the pool before it executes CMD" },

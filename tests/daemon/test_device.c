@@ -1516,6 +1516,52 @@ static void test_banned_while_frozen(void **state)
 	assert_int_equal(done_in(a, 100 * MS), 0);
 }
 
+/* ---- cgroups that count as one ------------------------------------------------------ */
+
+static void set_cgroup(struct process *p, const char *cgroup)
+{
+	char *own = cgroup ? strdup(cgroup) : NULL;
+
+	assert_true(own || !cgroup);
+	gp_dtenant_party(p->tenant, own);
+	settle();
+}
+
+static void test_a_cgroup_that_is_one(void **state)
+{
+	struct process *lone = be(&device[0], 100), *p[4];
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		p[i] = be(&device[0], 100);
+		set_cgroup(p[i], "/job");
+	}
+	run(400 * MS);
+	for (size_t i = 0; i < 4; i++)
+		p[i]->done = 0;
+	lone->done = 0;
+	run(4000 * MS);
+	for (size_t i = 0; i < 4; i++) {
+		assert_true(share(p[i], 4000 * MS) > 0.10 && share(p[i], 4000 * MS) < 0.14);
+		sum += p[i]->done;
+	}
+	assert_true(share(lone, 4000 * MS) > 0.47);
+	assert_true((double)sum * MS / (4000.0 * MS) > 0.47);
+	/* One of them ends, another one counts for itself. */
+	kill(p[0]->pid, SIGKILL);
+	gp_sim_context_destroy(p[0]->context);
+	p[0]->context = NULL;
+	while (p[0]->tenant)
+		assert_int_equal(gp_loop_once(loop, 10), 0);
+	set_cgroup(p[1], NULL);
+	run(400 * MS);
+	lone->done = p[1]->done = p[2]->done = p[3]->done = 0;
+	run(4000 * MS);
+	assert_true(share(lone, 4000 * MS) > 0.31 && share(lone, 4000 * MS) < 0.36);
+	assert_true(share(p[1], 4000 * MS) > 0.31 && share(p[1], 4000 * MS) < 0.36);
+	assert_true(share(p[2], 4000 * MS) > 0.14 && share(p[3], 4000 * MS) > 0.14);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
 
 int main(void)
@@ -1560,6 +1606,7 @@ int main(void)
 		TEST(test_groups_while_frozen),
 		TEST(test_frozen_while_away),
 		TEST(test_banned_while_frozen),
+		TEST(test_a_cgroup_that_is_one),
 		TEST(test_who_defies_is_suspended),
 	};
 

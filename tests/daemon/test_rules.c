@@ -387,6 +387,46 @@ static void test_order_of_rules(void **state)
 	gp_config_free(c);
 }
 
+/* ---- processes that count as one ------------------------------------- */
+
+static void expect_party(const struct gp_config *c, const char *cgroup, const char *party)
+{
+	struct gp_subject s = nobody;
+	char *found;
+
+	s.cgroup = (char *)(uintptr_t)cgroup;
+	found = gp_rules_party(c, &s);
+	if (party)
+		assert_string_equal(found, party);
+	else
+		assert_null(found);
+	free(found);
+}
+
+static void test_cgroup_that_is_one(void **state)
+{
+	struct gp_config *c = config_of("rules:\n"
+					"- {cgroup: /exact, class: be, as: one}\n"
+					"- {cgroup: /each, class: be, as: each}\n"
+					"- {cgroup: '/pods/**/pod*', class: be, as: one}\n"
+					"- {cgroup: /, class: be, as: one}\n");
+
+	expect_party(c, "/exact", "/exact");
+	expect_party(c, "/exact/below/it", "/exact");
+	expect_party(c, "/each/a", NULL);
+	/* The outermost one. */
+	expect_party(c, "/pods/pod1/x/pod2/y", "/pods/pod1");
+	expect_party(c, "/pods/burstable/pod7/main", "/pods/burstable/pod7");
+	expect_party(c, "/pods/burstable/pod8/main", "/pods/burstable/pod8");
+	/* All that no rule before fits. */
+	expect_party(c, "/a/b", "/");
+	gp_config_free(c);
+	c = config_of("rules:\n- {cgroup: /a, class: be, as: one}\n");
+	expect_party(c, "/b", NULL);
+	expect_party(c, NULL, NULL);
+	gp_config_free(c);
+}
+
 /* ---- the right to a class ------------------------------------- */
 
 static void test_may(void **state)
@@ -552,11 +592,17 @@ static void test_short_why(void **state)
 int main(void)
 {
 	const struct CMUnitTest rules[] = {
-		cmocka_unit_test(test_no_higher),    cmocka_unit_test(test_order),
-		cmocka_unit_test(test_containers),   cmocka_unit_test(test_forged_containers),
-		cmocka_unit_test(test_matching),     cmocka_unit_test(test_order_of_rules),
-		cmocka_unit_test(test_may),	     cmocka_unit_test(test_any),
-		cmocka_unit_test(test_may_property), cmocka_unit_test(test_short_why),
+		cmocka_unit_test(test_no_higher),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_forged_containers),
+		cmocka_unit_test(test_matching),
+		cmocka_unit_test(test_order_of_rules),
+		cmocka_unit_test(test_may),
+		cmocka_unit_test(test_any),
+		cmocka_unit_test(test_may_property),
+		cmocka_unit_test(test_short_why),
+		cmocka_unit_test(test_cgroup_that_is_one),
 	};
 
 	return gp_run_tests(rules);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tenants in frozen cgroups, of version 2. Needs one that this user may write."""
+"""Tenants in cgroups that are frozen, or that count as one. Needs version 2, and a cgroup that this
+user may write."""
 import contextlib
 import os
 import signal
@@ -209,6 +210,50 @@ class Lc(Frozen):
         self.freeze(self.cgroup, False)
         self.until_thawed(lc)
         self.until_used(lc)
+
+
+class One(Frozen):
+    """A rule with as: one. The processes of a cgroup, also of those below it, have the share and the
+    turns of one."""
+    MEMBERS = 8
+
+    def rules(self, how):
+        return ("be_quantum: 5ms\nrules:\n"
+                f"- {{cgroup: {self.cgroup[len(self.root):]}, class: be, as: {how}}}\n")
+
+    def part(self, lone, rounds=10):
+        """Of the turns' time, in so many turns of @lone."""
+        before = self.resident()
+        turns = self.tenants()[lone.pid]["turns"]
+        self.eventually("turns", lambda: self.tenants()[lone.pid]["turns"] >= turns + rounds)
+        had = {pid: ns - before[pid] for pid, ns in self.resident().items()}
+        return had[lone.pid] / sum(had.values())
+
+    def test_share_freeze_and_kill(self):
+        below = self.make_cgroup("below", self.cgroup)
+        self.start_daemon(self.rules("one"))
+        lone = self.start("be")
+        members = [self.start_in((self.cgroup, below)[n % 2], "be") for n in range(self.MEMBERS)]
+        self.until_taken(lone, *members)
+        self.part(lone)
+        self.assertAlmostEqual(self.part(lone), 1 / 2, delta=0.1)
+        self.write_config(self.rules("each"))
+        self.daemon.send_signal(signal.SIGHUP)
+        self.eventually("the new rules", lambda: "configuration reloaded" in self.said())
+        self.part(lone, 3)
+        self.assertLess(self.part(lone, 5), 1 / 4)
+        self.write_config(self.rules("one"))
+        self.daemon.send_signal(signal.SIGHUP)
+        self.eventually("the old rules", lambda: self.said().count("configuration reloaded") == 2)
+        self.part(lone)
+        self.assertAlmostEqual(self.part(lone), 1 / 2, delta=0.1)
+        self.freeze(self.cgroup)
+        self.until_frozen(*members)
+        self.assertGreater(self.tenants()[lone.pid]["turns"], 0)
+        self.assertEqual(self.used_by(members[0], lone), 0)
+        write(self.cgroup, "cgroup.kill", "1")
+        self.eventually("all have left", lambda: set(self.tenants()) == {lone.pid})
+        self.until_used(lone)
 
 
 class Keep(Frozen):
