@@ -144,7 +144,7 @@ void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf, siz
 			 "of all queues%s",
 			 abi,
 			 h->grant_fd >= 0 ? "" :
-					    "; without CAP_SYS_ADMIN or a grant, a process may "
+					    "; without CAP_SYS_NICE or a grant, a process may "
 					    "only lower its class");
 	else if (mode == HSAQ_MODE_NO_HWS)
 		snprintf(buf, len,

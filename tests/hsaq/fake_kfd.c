@@ -722,13 +722,13 @@ static int sched_call(int fd, unsigned int nr, void *arg)
 	    (k.config.gpu2_hws && ((struct kfd_ioctl_sched_state_args *)arg)->gpu_id == FAKE_GPU2))
 		return -EOPNOTSUPP;
 	switch (nr) {
-	case 0x28:
+	case 0x40:
 		return do_set_class(arg);
-	case 0x29:
+	case 0x41:
 		return do_hold(fd, arg);
-	case 0x2a:
+	case 0x42:
 		return do_release(arg);
-	case 0x2b:
+	case 0x43:
 		return do_state(arg);
 	}
 	return do_wait(arg);
@@ -754,7 +754,7 @@ static int kfd_call(int fd, unsigned int nr, void *arg)
 	case HSAQ_KFD_NR_UPDATE_QUEUE:
 		return do_update(arg);
 	}
-	return nr >= 0x28 && nr <= 0x2c ? sched_call(fd, nr, arg) : -ENOTTY;
+	return nr >= 0x40 && nr <= 0x44 ? sched_call(fd, nr, arg) : -ENOTTY;
 }
 
 static int do_narrow(int fd, struct kfd_sched_grant_args *a)
@@ -914,7 +914,7 @@ void fake_kfd_start(const struct fake_config *config)
 		k.config.slots = 8;
 	if (!k.config.major && !k.config.minor) {
 		k.config.major = 1;
-		k.config.minor = is_patched() ? 18 : 17;
+		k.config.minor = 17;
 	}
 	if (!k.config.gfx)
 		k.config.gfx = 90006;

@@ -24,7 +24,7 @@ enum fake_kernel {
 
 /**
  * struct fake_config - the default of each field is zero
- * @major, @minor: KFD ABI; 0.0: 1.18 patched, 1.17 stock
+ * @major, @minor: KFD ABI; 0.0: 1.17
  * @slots: 0: 8
  * @no_kfd: an errno of opening /dev/kfd
  * @unprivileged: no CAP_SYS_ADMIN

@@ -6,10 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -154,6 +157,47 @@ static int as_user(int grant_fd, pid_t other)
 	return 0;
 }
 
+/* Becomes an ordinary user with a capability of root's. */
+static bool keep_capability(unsigned int cap)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+
+	data[cap / 32].effective = data[cap / 32].permitted = 1u << (cap % 32);
+	return !prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) && !setgroups(0, NULL) && !setgid(1000) &&
+	       !setuid(1000) && !syscall(SYS_capset, &head, data);
+}
+
+/* Exit status: the first check that failed. */
+static int as_nice_user(pid_t other)
+{
+	struct kfd own;
+	uint32_t id;
+
+	if (!keep_capability(CAP_SYS_NICE) || kfd_open(&own))
+		return 1;
+	if (class_with(&own, -1, 0, KFD_SCHED_CLASS_LC, 0, 0))
+		return 2;
+	if (hold_with(&own, -1, 0, &id) || kfd_release(&own, gpu, id, NULL))
+		return 3;
+	if (class_with(&own, -1, other, KFD_SCHED_CLASS_BE, 0, 1) != -EPERM)
+		return 4;
+	return 0;
+}
+
+static void check_nice(void)
+{
+	int status = -1;
+	pid_t pid, self = getpid();
+
+	pid = fork();
+	if (!pid)
+		_exit(as_nice_user(self));
+	waitpid(pid, &status, 0);
+	ok(status == 0, "CAP_SYS_NICE raises and holds, but does not change others (%d)",
+	   WEXITSTATUS(status));
+}
+
 static void check_user(void)
 {
 	struct kfd_sched_grant_args narrow = {
@@ -234,6 +278,7 @@ int main(void)
 	check_arguments();
 	check_nesting();
 	check_user();
+	check_nice();
 	check_states();
 	return done();
 }

@@ -11,10 +11,12 @@
  * -EOPNOTSUPP; a kernel that does not know a call returns -ENOTTY or -EINVAL.
  *
  * Rights. A process may always read its own queues, and lower them: from LC
- * to BE, to a larger level number, to a smaller weight. Everything else needs
- * CAP_SYS_ADMIN or a grant: an open file of /dev/kfd_sched, whose mode and
- * group an administrator sets. A grant can be narrowed (never widened) before
- * it is handed to somebody else by SCM_RIGHTS or inheritance.
+ * to BE, to a larger level number, to a smaller weight. To raise them and to
+ * hold a device takes CAP_SYS_NICE. What concerns other processes takes
+ * CAP_SYS_ADMIN. A grant can stand in for both: an open file of
+ * /dev/kfd_sched, whose mode and group an administrator sets. It can be
+ * narrowed (never widened) before it is handed to somebody else by SCM_RIGHTS
+ * or inheritance.
  */
 #ifndef _UAPI_LINUX_KFD_SCHED_H
 #define _UAPI_LINUX_KFD_SCHED_H
@@ -306,15 +308,15 @@ struct kfd_sched_grant_args {
 
 /* On /dev/kfd, number space 'K' of kfd_ioctl.h */
 #define AMDKFD_IOC_SCHED_SET_CLASS \
-	_IOW('K', 0x28, struct kfd_ioctl_sched_set_class_args)
+	_IOW('K', 0x40, struct kfd_ioctl_sched_set_class_args)
 #define AMDKFD_IOC_SCHED_HOLD \
-	_IOWR('K', 0x29, struct kfd_ioctl_sched_hold_args)
+	_IOWR('K', 0x41, struct kfd_ioctl_sched_hold_args)
 #define AMDKFD_IOC_SCHED_RELEASE \
-	_IOWR('K', 0x2a, struct kfd_ioctl_sched_release_args)
+	_IOWR('K', 0x42, struct kfd_ioctl_sched_release_args)
 #define AMDKFD_IOC_SCHED_STATE \
-	_IOWR('K', 0x2b, struct kfd_ioctl_sched_state_args)
+	_IOWR('K', 0x43, struct kfd_ioctl_sched_state_args)
 #define AMDKFD_IOC_SCHED_WAIT \
-	_IOWR('K', 0x2c, struct kfd_ioctl_sched_wait_args)
+	_IOWR('K', 0x44, struct kfd_ioctl_sched_wait_args)
 
 /* On /dev/kfd_sched */
 #define KFD_SCHED_IOC_NARROW \
