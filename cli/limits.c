@@ -9,9 +9,12 @@
 
 #include "cli/cli.h"
 #include "cli/text.h"
+#include "runtime/duration.h"
 #include "runtime/size.h"
 
 #define RULE_MS 1000
+#define IDLE_MIN_NS 10000000ull
+#define IDLE_MAX_NS (86400ull * 1000000000)
 
 int gp_limits_parse(struct gp_limits_args *args, const char *text)
 {
@@ -34,6 +37,20 @@ int gp_limits_parse_host(struct gp_limits_args *args, const char *text)
 	if (!gp_parse_size(text, &args->host) && args->host)
 		return 0;
 	gp_fail("run: --mem-host=%s: not a size over 0; write it with a unit, such as 64GiB", text);
+	return GP_ARGS_SAID;
+}
+
+int gp_limits_parse_idle(struct gp_limits_args *args, const char *text)
+{
+	uint64_t ns;
+
+	args->idle = text;
+	if (!gp_parse_duration(text, &ns) && ns >= IDLE_MIN_NS && ns <= IDLE_MAX_NS)
+		return 0;
+	gp_fail("run: --idle-out=%s: not a time from 10ms to 24 h; write a number and a unit, such "
+		"as "
+		"30s",
+		text);
 	return GP_ARGS_SAID;
 }
 
@@ -115,9 +132,11 @@ int gp_limits_set(const char *verb, const struct gp_limits_args *args,
 		(void)gp_parse_size_range(args->memory, &range);
 		lower_min(verb, &range, ruled);
 		err = set_range(&range);
-		if (!err && host_max(args, ruled) != UINT64_MAX)
-			err = set_size("GPREEMPT_MEMORY_HOST", host_max(args, ruled));
 	}
+	if (!err && args->idle && setenv("GPREEMPT_IDLE_OUT", args->idle, 1))
+		err = -errno;
+	if (!err && (args->memory || args->idle) && host_max(args, ruled) != UINT64_MAX)
+		err = set_size("GPREEMPT_MEMORY_HOST", host_max(args, ruled));
 	if (err || ruled->memory_max == GP_WIRE_UNKNOWN)
 		return err;
 	err = set_size("GPREEMPT_MEMORY_MAX", ruled->memory_max);

@@ -9,16 +9,20 @@
  * struct gp_limits_args
  * @memory: value of --mem; "1": it has none; NULL: not given
  * @host: value of --mem-host in bytes; 0: not given
+ * @idle: value of --idle-out; NULL: not given
  */
 struct gp_limits_args {
 	const char *memory;
 	uint64_t host;
+	const char *idle;
 };
 
 /** Read the value of --mem; NULL: none. 0; GP_ARGS_SAID. */
 int gp_limits_parse(struct gp_limits_args *args, const char *text);
 /** Likewise of --mem-host. */
 int gp_limits_parse_host(struct gp_limits_args *args, const char *text);
+/** Likewise of --idle-out. */
+int gp_limits_parse_idle(struct gp_limits_args *args, const char *text);
 /**
  * What do gpreemptd's rules say on this process with class @class_text? 0; -EPERM: @refusal has
  * the reason; another errno. Without an answer @ruled has no limits.

@@ -65,8 +65,8 @@ static const char *why_not(const struct gp_pool_args *args, const char *class_te
 	if (gp_class_parse(class_text, cls))
 		return "deadlines and caps are not for a pool; write a class without them";
 	if (args->memory)
-		return "memory leaves the device with --mem, and a pool's clients share theirs; "
-		       "write one of both";
+		return "memory leaves the device with --mem or --idle-out, and a pool's clients "
+		       "share theirs; write one of both";
 	if (args->no_daemon)
 		return "a pool needs gpreemptd; leave out --no-daemon";
 	if (daemon && !strcmp(daemon, "none"))

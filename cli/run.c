@@ -56,8 +56,13 @@ static const struct argp_option options[] = {
 	  "the host, and continue CMD when there is room; none leaves while CMD has up to MIN, and "
 	  "CMD has at most MAX: 8GiB:20GiB, 8GiB: or :20GiB",
 	  0 },
+	{ "idle-out", 'i', "TIME", 0,
+	  "lc: when CMD has submitted no work for TIME, such as 30s, move its device memory to the "
+	  "host; its next call waits until it is back",
+	  0 },
 	{ "mem-host", 'M', "SIZE", 0,
-	  "with --mem: pin at most SIZE of the host's memory, such as 64GiB; more of CMD's device "
+	  "with --mem or --idle-out: pin at most SIZE of the host's memory, such as 64GiB; more of "
+	  "CMD's device "
 	  "memory than that does not leave",
 	  0 },
 	{ 0 },
@@ -84,6 +89,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return gp_pool_parse(&r->pool, arg);
 	case 'm':
 		return gp_limits_parse(&r->limits, arg);
+	case 'i':
+		return gp_limits_parse_idle(&r->limits, arg);
 	case 'M':
 		return gp_limits_parse_host(&r->limits, arg);
 	case 'D':
@@ -122,8 +129,11 @@ int gp_verb_run(int argc, char **argv)
 		return gp_fail("run: --auto-hold needs --class=lc; best-effort never holds");
 	if (r.limits.memory && strncmp(r.cmd.class_text, "be", 2))
 		return gp_fail("run: --mem needs --class=be; latency-critical memory stays");
-	if (r.limits.host && !r.limits.memory)
-		return gp_fail("run: --mem-host needs --mem; without it no memory leaves");
+	if (r.limits.idle && strncmp(r.cmd.class_text, "lc", 2))
+		return gp_fail(
+			"run: --idle-out needs --class=lc; best-effort memory leaves with --mem");
+	if (r.limits.host && !r.limits.memory && !r.limits.idle)
+		return gp_fail("run: --mem-host needs --mem or --idle-out; else no memory leaves");
 	if ((r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
 	    (r.no_preload && setenv("GPREEMPT_PRELOAD", "0", 1)) ||
 	    (r.no_daemon && setenv("GPREEMPT_START_DAEMON", "0", 1)) ||
@@ -131,7 +141,7 @@ int gp_verb_run(int argc, char **argv)
 	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))
 		return gp_fail("run: cannot set the environment: %s", strerror(errno));
 	r.pool.no_daemon = r.no_daemon;
-	r.pool.memory = r.limits.memory != NULL;
+	r.pool.memory = r.limits.memory || r.limits.idle;
 	if (gp_rule_ask(r.cmd.class_text, &ruled, r.pool.refusal) == 0)
 		gp_pool_follow(&r.pool, &ruled);
 	err = gp_limits_set("run", &r.limits, &ruled);

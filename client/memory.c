@@ -2,6 +2,7 @@
 #include "client/memory.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -155,6 +156,13 @@ static int stop_here(struct gp_client_device *dev, enum gp_memory_stop what)
 	return err;
 }
 
+static atomic_bool idle;
+
+void gp_memory_idle(bool on)
+{
+	atomic_store(&idle, on);
+}
+
 int gp_memory_stop(const uint8_t uuid[16], enum gp_memory_stop what)
 {
 	struct gp_client_device *dev = device_of(uuid);
@@ -162,6 +170,8 @@ int gp_memory_stop(const uint8_t uuid[16], enum gp_memory_stop what)
 
 	if (!dev)
 		return -ENODEV;
+	if (atomic_load(&idle))
+		return 0;
 	for (;;) {
 		err = stop_here(dev, what);
 		if (err != -EINPROGRESS)
@@ -195,7 +205,7 @@ void gp_memory_read(struct gp_client_device *dev, bool be, bool leave, struct gp
 	if (!hooks->memory)
 		return;
 	hooks->memory(dev->hal->id.uuid, leave && be, stat);
-	if (be)
+	if (be || stat->by_itself)
 		return;
 	stat->figures.fixed += stat->figures.movable;
 	stat->figures.movable = 0;
@@ -210,8 +220,10 @@ int gp_memory_serve(const struct gp_wire_memory *msg, union gp_wire_msg *reply)
 		return -EINVAL;
 	if (!dev)
 		return -ENODEV;
+	gp_memory_read(dev, false, false, &stat);
 	/* Then it is gpreemptd that asks; without one, soon this process decides itself. */
-	if (msg->leave && gp_daemon_link_manages(dev) && dev->caps.caps & GP_CAP_SUSPEND)
+	if (!stat.by_itself && msg->leave && gp_daemon_link_manages(dev) &&
+	    dev->caps.caps & GP_CAP_SUSPEND)
 		return gp_daemon_link_welcome(&dev->link) ? -EBUSY : -EAGAIN;
 	gp_wire_init(reply, GP_WIRE_MEMORY);
 	memcpy(reply->memory.uuid, msg->uuid, sizeof(reply->memory.uuid));

@@ -18,6 +18,7 @@ struct gp_client_device;
 struct gp_memory_stat {
 	struct gp_wire_memory_figures figures;
 	bool moving;
+	bool by_itself; /* it leaves when the process is idle, of any class, and on no request */
 };
 
 enum gp_memory_stop {
@@ -41,6 +42,8 @@ bool gp_memory_ask(const uint8_t uuid[16]);
  * there; -EPERM: gpreemptd asked for no memory; another errno, and the groups are as before.
  */
 int gp_memory_stop(const uint8_t uuid[16], enum gp_memory_stop what);
+/** From now on until @on is false, nothing runs that gp_memory_stop() would have to stop. */
+void gp_memory_idle(bool on);
 /** gp_engine_hooks.memory has other figures of the device @uuid now. */
 void gp_memory_changed(const uint8_t uuid[16]);
 

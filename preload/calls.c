@@ -190,12 +190,14 @@ static int our_cuMemGetAddressRange_v2(void *base, void *bytes, uint64_t at)
 
 static int our_cuCtxDestroy_v2(void *context)
 {
+	const bool counted = gp_memory_enter(GP_MEMORY_USE_WORK);
 	struct gp_watched w;
 	int result;
 
-	(void)gp_memory_enter(GP_MEMORY_USE_WORK);
 	(void)gp_watch_enter(&w, GP_CALL_DESTROY, context);
 	result = DRIVER(cuCtxDestroy_v2, 1, P)(context);
+	if (counted)
+		gp_memory_leave();
 	if (!result) {
 		gp_memory_context_gone(context);
 		gp_quota_context_gone(context);

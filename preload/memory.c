@@ -10,12 +10,14 @@
 #include "preload/calls.h"
 #include "preload/host.h"
 #include "preload/quota.h"
+#include "runtime/duration.h"
 #include "runtime/log.h"
 #include "runtime/size.h"
 
 #define CU_OUT_OF_MEMORY 2
 #define LEAST_BYTES (1u << 20) /* smaller ones stay the driver's */
 #define RETRY_NS 2000000u
+#define RETRY_MOST_NS 64000000u
 #define TRY_MAX_NS 120000000000u
 #define GRANULARITY_RECOMMENDED 1
 
@@ -96,6 +98,25 @@ static void limit_host(void)
 		gp_host_limit(most);
 }
 
+/* Memory of an LC program leaves only so. */
+static void start_idle(void)
+{
+	const char *text = secure_getenv("GPREEMPT_IDLE_OUT");
+
+	if (!text)
+		return;
+	if (gp_parse_duration(text, &gp_memory.idle_ns) || !gp_memory.idle_ns) {
+		gp_log(GP_LOG_WARN,
+		       "GPREEMPT_IDLE_OUT=%s: not a time; memory of this process stays", text);
+		gp_memory.idle_ns = 0;
+		return;
+	}
+	limit_host();
+	if (!atomic_load(&gp_quota_on))
+		gp_quota_start(UINT64_MAX, NULL);
+	atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
+}
+
 void gp_memory_start(bool lc)
 {
 	struct gp_size_range limits = { 0, UINT64_MAX };
@@ -108,6 +129,8 @@ void gp_memory_start(bool lc)
 		gp_log(GP_LOG_WARN, "GPREEMPT_MEMORY_MAX=%s: not a size; it is no limit", rule);
 	if (max != UINT64_MAX)
 		gp_quota_start(max, secure_getenv("GPREEMPT_MEMORY_RULE"));
+	if (lc)
+		start_idle();
 	if (!text || !strcmp(text, "0"))
 		return;
 	if (strcmp(text, "1") && gp_parse_size_range(text, &limits)) {
@@ -122,6 +145,14 @@ void gp_memory_start(bool lc)
 	atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
 }
 
+static uint64_t wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 /* ---- calls that wait while memory is out --------------------------------------- */
 
 static bool is_shut(void)
@@ -132,8 +163,10 @@ static bool is_shut(void)
 /* gp_memory.lock held. */
 static void wait_until_open(void)
 {
-	while (is_shut())
+	while (is_shut()) {
+		gp_memory_mover_need();
 		pthread_cond_wait(&gp_memory.changed, &gp_memory.lock);
+	}
 }
 
 static void wait_outside(void)
@@ -157,12 +190,34 @@ void gp_memory_leave(void)
 	pthread_mutex_unlock(&gp_memory.lock);
 }
 
+static _Atomic(uint64_t) calls, last_call_ns;
+
+uint64_t gp_memory_calls(void)
+{
+	return atomic_load(&calls);
+}
+
+uint64_t gp_memory_last_call_ns(void)
+{
+	return atomic_load(&last_call_ns);
+}
+
+/* Before it is counted as inside: the mover looks at both, the other way round. */
+static void note_call(void)
+{
+	if (!gp_memory.idle_ns)
+		return;
+	atomic_store(&last_call_ns, wall_ns());
+	atomic_fetch_add(&calls, 1);
+}
+
 bool gp_memory_begin(enum gp_memory_use use)
 {
 	/* A fork's child has none of its parent's memory. Our own calls never wait. */
 	if (gp_engine_state() || gp_engine_inside())
 		return false;
-	if (use == GP_MEMORY_USE_WORK) {
+	note_call();
+	if (use == GP_MEMORY_USE_WORK && !gp_memory.idle_ns) {
 		if (is_shut())
 			wait_outside();
 		return false;
@@ -297,6 +352,7 @@ static int alloc_piece(uint64_t *at, uint64_t bytes, bool *ours)
 	struct gp_memory_piece *p = calloc(1, sizeof(*p)), **link;
 	int err = CU_OUT_OF_MEMORY;
 
+	note_call();
 	pthread_mutex_lock(&gp_memory.lock);
 	wait_until_open();
 	*ours = p && on_the_device() && bytes <= UINT64_MAX - granularity;
@@ -419,14 +475,6 @@ void gp_memory_context_gone(void *context)
 
 /* ---- room from others ------------------------------------------------------------ */
 
-static uint64_t wall_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 bool gp_memory_again(struct gp_memory_try *t, int result)
 {
 	uint8_t uuid[16];
@@ -437,11 +485,16 @@ bool gp_memory_again(struct gp_memory_try *t, int result)
 	if (!gp_memory_is_loaded() || gp_memory_cuda.ctx_get_device(&device) ||
 	    gp_memory_cuda.device_get_uuid(uuid, device))
 		return false;
-	if (!t->since_ns)
+	if (!t->since_ns) {
 		t->since_ns = wall_ns();
+		t->nap_ns = RETRY_NS;
+	}
 	/* Room may have come between the call and this answer. */
 	t->last = !gp_memory_ask(uuid) || wall_ns() - t->since_ns > TRY_MAX_NS;
 	if (!t->last)
-		nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = (long)t->nap_ns }, NULL);
+	/* Idle programs leave when it is time, however often others ask. */
+	if (t->nap_ns < RETRY_MOST_NS)
+		t->nap_ns *= 2;
 	return true;
 }

@@ -55,6 +55,7 @@ extern struct gp_memory {
 	_Atomic(uint64_t) moves, moved, move_ns;
 	uint8_t uuid[16]; /* of their one device */
 	int device;	  /* its number in this process; -1: none yet */
+	uint64_t idle_ns; /* its memory leaves when it is idle for so long; 0: never */
 	uint64_t min;	  /* a program that has no more keeps it; set by gp_memory_start() */
 } gp_memory;
 
@@ -121,7 +122,7 @@ void gp_memory_context_gone(void *context);
 
 /** One call that may run out of memory. */
 struct gp_memory_try {
-	uint64_t since_ns;
+	uint64_t since_ns, nap_ns;
 	bool last;
 };
 /** It returned @result: shall it be repeated, as others gave room? May sleep. */
@@ -143,13 +144,18 @@ static inline bool gp_memory_enter(enum gp_memory_use use)
 
 /** Start the mover if there is none. 0, or CUDA's error: nothing can move. gp_memory.lock held. */
 int gp_memory_mover_start(void);
+/** A call waits for memory that left an idle program. */
+void gp_memory_mover_need(void);
 /** Memory came or went: have as much of the host's. */
 void gp_memory_mover_resized(void);
 /** As gp_engine_hooks.memory. */
 void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat);
 /** Is this the mover's thread? Its context is none of the program's. */
 bool gp_memory_is_mover(void);
-/** Calls that name memory, now in the driver. */
+/** Calls in the driver that name memory; with gp_memory.idle_ns, also those that submit work. */
 unsigned int gp_memory_inside(void);
+/** With gp_memory.idle_ns: how many such calls came so far, and when the last did. */
+uint64_t gp_memory_calls(void);
+uint64_t gp_memory_last_call_ns(void);
 
 #endif

@@ -17,6 +17,7 @@
 #define STEP_NS 100000000      /* between attempts to come back, and steps of pinning ahead .. */
 #define PIN_QUIET_NS 500000000 /* .. after the last allocation: pinning slows it */
 #define QUIET_NS 1000000000    /* from the last request for room to the first attempt */
+#define NEEDED_NS 10000000     /* between attempts to come back for a call that waits */
 #define PIN_STEP (1ull << 30)
 #define HOST_SPARE (1ull << 30) /* is not given back */
 #define STREAM_NON_BLOCKING 1u
@@ -34,6 +35,7 @@ static struct {
 	sem_t wake;
 	/* Any thread, without a lock: requests never wait. */
 	atomic_bool ready, wanted, moving, resized;
+	atomic_bool needed;	      /* a call waits for memory that left an idle program */
 	_Atomic(uint64_t) asked_ns;   /* last request */
 	_Atomic(uint64_t) resized_ns; /* last allocation or release */
 	_Atomic(uint64_t) failed_ns;  /* last move out that failed */
@@ -287,12 +289,155 @@ void gp_memory_mover_resized(void)
 		(void)sem_post(&mover.wake);
 }
 
-static void sleep_until_due(void)
+/* Of its memory that can leave, all leaves or nothing. */
+static bool may_leave(void)
 {
-	const struct timespec in = after(STEP_NS);
+	return gp_quota_had(gp_memory.device) > gp_memory.min &&
+	       gp_host_allows(atomic_load(&gp_memory.resident)) &&
+	       (!atomic_load(&mover.failed_ns) || now_ns() - mover.failed_ns > QUIET_NS);
+}
 
+/* ---- memory of an idle program -------------------------------------------------------- */
+
+static struct {
+	bool out;	   /* the memory that is out left so */
+	uint64_t tried_ns; /* it had work, or could not move */
+	uint64_t asked_ns; /* others for room */
+} idle;			   /* the mover's own */
+
+static uint64_t latest(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* To the moment at which the program may be idle for long enough; 0: now. */
+static uint64_t until_idle_ns(void)
+{
+	const uint64_t since_ns = latest(idle.tried_ns, gp_memory_last_call_ns());
+	const uint64_t ns = now_ns() - since_ns;
+
+	return ns < gp_memory.idle_ns ? gp_memory.idle_ns - ns : 0;
+}
+
+static bool may_be_idle(void)
+{
+	return gp_memory.idle_ns && !atomic_load(&gp_memory.out) &&
+	       atomic_load(&gp_memory.resident) && may_leave() && !until_idle_ns();
+}
+
+#define CONTEXTS 16
+
+/* Those of all pieces; 0: too many. */
+static size_t list_contexts(void *context[CONTEXTS])
+{
+	size_t n = 0, i;
+
+	pthread_mutex_lock(&gp_memory.lock);
+	EACH_PIECE(p)
+	{
+		for (i = 0; i < n && context[i] != p->context;)
+			i++;
+		if (i < n || n > CONTEXTS)
+			continue;
+		if (n < CONTEXTS)
+			context[n] = p->context;
+		n++;
+	}
+	pthread_mutex_unlock(&gp_memory.lock);
+	return n > CONTEXTS ? 0 : n;
+}
+
+/* Wait for all its work, without a lock: that may take long. False: it cannot be known. */
+static bool wait_for_work(void)
+{
+	void *context[CONTEXTS], *popped;
+	const size_t n = list_contexts(context);
+	bool ok = n;
+
+	for (size_t i = 0; ok && i < n; i++) {
+		ok = !gp_memory_cuda.ctx_push(context[i]);
+		if (!ok)
+			break;
+		ok = !gp_memory_cuda.ctx_synchronize();
+		gp_memory_cuda.ctx_pop(&popped);
+	}
+	return ok;
+}
+
+/*
+ * No call was in the driver, then all work ended, and no call came until later calls wait: the
+ * program has nothing to run.
+ */
+static void idle_out(void)
+{
+	const uint64_t calls = gp_memory_calls();
+	bool ok = !gp_memory_inside() && wait_for_work() && gp_memory_calls() == calls;
+
+	pthread_mutex_lock(&gp_memory.lock);
+	if (ok) {
+		shut();
+		ok = !gp_memory_inside() && gp_memory_calls() == calls;
+		gp_memory_idle(ok);
+		if (ok)
+			move_out();
+		else
+			open_again();
+	}
+	idle.out = gp_memory.out;
+	gp_memory_idle(idle.out);
+	idle.tried_ns = now_ns();
+	pthread_mutex_unlock(&gp_memory.lock);
+}
+
+/* As for an allocation that does not fit, without a lock. */
+static void make_room(void)
+{
+	if (has_room() || now_ns() - idle.asked_ns < STEP_NS)
+		return;
+	(void)gp_memory_ask(gp_memory.uuid);
+	idle.asked_ns = now_ns();
+}
+
+/* gp_memory.lock held. */
+static void idle_in(void)
+{
+	if (!has_room())
+		return;
+	move_in();
+	idle.out = gp_memory.out;
+	gp_memory_idle(idle.out);
+	idle.tried_ns = now_ns();
+	if (!idle.out)
+		atomic_store(&mover.needed, false);
+}
+
+void gp_memory_mover_need(void)
+{
+	if (!atomic_exchange(&mover.needed, true) && mover.started)
+		(void)sem_post(&mover.wake);
+}
+
+/* ---- the thread's turns ---------------------------------------------------------------- */
+
+/* 0: until it is woken. */
+static uint64_t sleep_ns(void)
+{
+	if (idle.out)
+		return atomic_load(&mover.needed) ? NEEDED_NS : 0;
 	/* Only this thread changes what is out. */
 	if (atomic_load(&gp_memory.out) || atomic_load(&mover.resized))
+		return STEP_NS;
+	if (!gp_memory.idle_ns || !atomic_load(&gp_memory.resident))
+		return 0;
+	return may_leave() ? latest(until_idle_ns(), NEEDED_NS) : QUIET_NS;
+}
+
+static void sleep_until_due(void)
+{
+	const uint64_t ns = sleep_ns();
+	const struct timespec in = after((int64_t)ns);
+
+	if (ns)
 		(void)sem_timedwait(&mover.wake, &in);
 	else
 		(void)sem_wait(&mover.wake);
@@ -303,11 +448,17 @@ static void serve(void)
 	sleep_until_due();
 	if (!atomic_load(&gp_memory.out))
 		match_host();
+	if (may_be_idle())
+		idle_out();
+	if (idle.out && atomic_load(&mover.needed))
+		make_room();
 	pthread_mutex_lock(&gp_memory.lock);
 	atomic_store(&mover.moving, true);
 	if (atomic_exchange(&mover.wanted, false) && !gp_memory.out)
 		move_out();
-	else if (gp_memory.out && is_quiet() && has_room())
+	else if (idle.out && atomic_load(&mover.needed))
+		idle_in();
+	else if (gp_memory.out && !idle.out && is_quiet() && has_room())
 		move_in();
 	atomic_store(&mover.moving, false);
 	pthread_mutex_unlock(&gp_memory.lock);
@@ -332,14 +483,6 @@ static void *run(void *arg)
 		return NULL;
 	for (;;)
 		serve();
-}
-
-/* Of its memory that can leave, all leaves or nothing. */
-static bool may_leave(void)
-{
-	return gp_quota_had(gp_memory.device) > gp_memory.min &&
-	       gp_host_allows(atomic_load(&gp_memory.resident)) &&
-	       (!atomic_load(&mover.failed_ns) || now_ns() - mover.failed_ns > QUIET_NS);
 }
 
 /* @uuid is the device of the pieces, and these can be moved. */
@@ -384,6 +527,7 @@ void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *s
 	f->moves = atomic_load(&gp_memory.moves);
 	f->moved = atomic_load(&gp_memory.moved);
 	f->move_ns = atomic_load(&gp_memory.move_ns);
+	stat->by_itself = gp_memory.idle_ns;
 	stat->moving = atomic_load(&mover.wanted) || atomic_load(&mover.moving);
 }
 

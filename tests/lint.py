@@ -73,7 +73,7 @@ SHARED = {
     # how ELF tables are read: with a C library and without
     "preload/stub/elf.h": {"preload"},
     "bench/gpu/opts.h": {"bench/cmd"},
-    "runtime/duration.h": {"bench/plan"},
+    "runtime/duration.h": {"bench/plan", "preload"},
     "runtime/size.h": {"bench/plan", "preload"},
     "runtime/clocks.h": {"bench/apps"},
     "cli/parse.h": {"libhsaq/cmd"},

@@ -142,4 +142,49 @@ def limit(mib):
         print(error, flush=True)
 
 
-{"limit": limit, "be": be, "lc": lc, "plain": plain, "fork": fork}[sys.argv[1]](int(sys.argv[2]))
+SHORT = ITERS // 10             # 1 ms
+
+
+def model(mib):
+    """request: kernels in each of its pieces, and a check of their results. launch: kernels for a second.
+    wait: their end. end: a check of all bytes."""
+    gpu = worker.Gpu()
+    fn, data = gpu.function(b"gp_work"), os.urandom(PIECE)
+    pieces = [gpu.alloc(PIECE).value for _ in range(mib * MIB // PIECE)]
+    for at in pieces:
+        gpu.call("cuMemcpyHtoD_v2", C.c_uint64(at), data, C.c_size_t(PIECE))
+    back, jumps, wrong = C.create_string_buffer(PIECE), 0, 0
+    print("ready", flush=True)
+
+    def run(iters):
+        for at in pieces:
+            gpu.launch(fn, [C.c_uint64(at), C.c_uint64(0), C.c_uint32(worker.MUL), C.c_uint32(iters)])
+        return iters
+
+    def check(words):
+        raw = back.raw
+        return sum(int.from_bytes(raw[g * 4:g * 4 + 4], "little") != worker.jump(
+            int.from_bytes(data[g * 4:g * 4 + 4], "little"), 2 * g + 1, jumps) for g in words)
+
+    for line in sys.stdin:
+        if line == "request\n":
+            jumps += run(SHORT)
+            gpu.sync()
+            for at in pieces:
+                gpu.call("cuMemcpyDtoH_v2", back, C.c_uint64(at), C.c_size_t(256))
+                wrong += check(range(0, 64, 9))
+        elif line == "launch\n":
+            jumps += sum(run(ITERS) for _ in range(100 // len(pieces)))
+        elif line == "wait\n":
+            gpu.sync()
+        else:
+            break
+        print("wrong", wrong, flush=True)
+    for at in pieces:
+        gpu.call("cuMemcpyDtoH_v2", back, C.c_uint64(at), C.c_size_t(PIECE))
+        wrong += check(range(0, WORDS, 997)) + (back.raw[WORDS * 4:] != data[WORDS * 4:])
+        gpu.call("cuMemFree_v2", C.c_uint64(at))
+    print("wrong", wrong, jumps, flush=True)
+
+
+{"model": model, "limit": limit, "be": be, "lc": lc, "plain": plain, "fork": fork}[sys.argv[1]](int(sys.argv[2]))

@@ -170,7 +170,7 @@ class Host(MemoryRig, Daemon):
 
     def test_usage(self):
         for options, line in {
-                ("--mem-host=1GiB",): "--mem-host needs --mem; without it no memory leaves",
+                ("--mem-host=1GiB",): "--mem-host needs --mem or --idle-out; else no memory leaves",
                 ("--mem", "--mem-host=0B"): "--mem-host=0B: not a size over 0; write it with a unit, such "
                 "as 64GiB",
                 ("--mem", "--mem-host=64"): "--mem-host=64: not a size over 0; write it with a unit, such "

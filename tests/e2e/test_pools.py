@@ -185,7 +185,7 @@ class Refusals(Pools):
         self.refused(["--pool", "--no-daemon"],
                      "--pool: a pool needs gpreemptd; leave out --no-daemon")
         self.refused(["--pool", "--mem"],
-                     "--pool: memory leaves the device with --mem, and a pool's clients share "
+                     "--pool: memory leaves the device with --mem or --idle-out, and a pool's clients share "
                      "theirs; write one of both")
 
     def test_mps_does_not_start(self):

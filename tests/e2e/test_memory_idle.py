@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gpreempt run --class=lc --idle-out on the software GPU: models that together exceed its memory. Each
+leaves when it is idle, and comes back for its next request."""
+import os
+import random
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from memory_rig import BE_MIB, MEMORY_MIB, MemoryRig  # noqa: E402
+from test_daemon_soft import Daemon  # noqa: E402
+
+MODEL_MIB, MODELS = 48, 5
+REQUESTS = 40
+NEVER = "3600s"
+
+
+class Idle(MemoryRig):
+    def model(self, idle="100ms", mib=MODEL_MIB, cls="lc", how=()):
+        return self.app(cls, mib, f"--idle-out={idle}", *how, role="model")
+
+    def memory(self, proc):
+        row = self.rows()[proc.pid]["memory"]
+        return {key: row[f"{key}_bytes"] >> 20 for key in ("movable", "fixed", "out")} | {"moves": row["moves"]}
+
+    def is_out(self, proc):
+        return self.memory(proc)["out"] == MODEL_MIB
+
+    def request(self, proc, line="request"):
+        self.assertEqual(self.take(proc, line), "wrong 0\n", self.said("lc"))
+
+    def ends(self, *procs):
+        for proc in procs:
+            proc.stdin.write("end\n")
+            proc.stdin.flush()
+            self.assertRegex(proc.stdout.readline(), r"^wrong 0 \d+\n$")
+            self.assertEqual(proc.wait(), 0)
+
+    def test_leaves_and_comes_back(self):
+        lc = self.model()
+        for n in range(1, 4):
+            self.eventually("memory that left", lambda: self.is_out(lc))
+            self.assertEqual(self.memory(lc), {"movable": 0, "fixed": 0, "out": MODEL_MIB, "moves": n})
+            self.request(lc)
+        self.ends(lc)
+        self.assertEqual(self.said("lc"), "")
+
+    def test_more_models_than_memory(self):
+        self.assertGreater(MODEL_MIB * MODELS, MEMORY_MIB)
+        models = [self.model() for _ in range(MODELS)]
+        for _ in range(REQUESTS):
+            self.request(random.choice(models))
+            time.sleep(random.choice([0, 0, 0.05, 0.2]))
+        moved = [self.memory(m)["moves"] for m in models]
+        self.assertGreaterEqual(sum(moved), MODELS, moved)
+        self.ends(*models)
+        self.assertEqual(self.said("lc"), "")
+
+    def test_requests_at_once(self):
+        """Each gets its turn when another is idle."""
+        models = [self.model() for _ in range(MODELS)]
+        for _ in range(3):
+            for m in models:
+                m.stdin.write("request\n")
+                m.stdin.flush()
+            for m in models:
+                self.assertEqual(m.stdout.readline(), "wrong 0\n", self.said("lc"))
+        self.ends(*models)
+        self.assertEqual(self.said("lc"), "")
+
+    def test_work_without_calls(self):
+        """It ends before memory leaves, however long that is after the last call."""
+        lc = self.model("10ms")
+        for _ in range(3):
+            self.request(lc, "launch")
+            self.eventually("memory that left", lambda: self.is_out(lc))
+            self.request(lc, "wait")
+        self.ends(lc)
+
+    def test_stays_until_then(self):
+        lc = self.model(NEVER)
+        self.request(lc)
+        time.sleep(0.3)
+        self.assertEqual(self.memory(lc), {"movable": MODEL_MIB, "fixed": 0, "out": 0, "moves": 0})
+        self.ends(lc)
+
+    def test_too_little_host_memory(self):
+        lc = self.model(how=["--mem-host=32MiB"])
+        time.sleep(0.4)
+        self.assertEqual(self.memory(lc), {"movable": 0, "fixed": MODEL_MIB, "out": 0, "moves": 0})
+        self.ends(lc)
+
+    def test_best_effort_makes_room(self):
+        """For memory that comes back, as for an allocation."""
+        lc = self.model()
+        self.eventually("memory that left", lambda: self.is_out(lc))
+        be = self.app("be", BE_MIB, "--mem")
+        self.request(lc)
+        self.assertGreaterEqual(self.rows()[be.pid]["memory"]["moves"], 1)
+        self.ends(lc)
+        self.assertGreater(self.right(be), 0)
+
+    def test_killed(self):
+        """Its room is there at once, on the device and on the host."""
+        for _ in range(3):
+            lc = self.model()
+            time.sleep(random.uniform(0, 0.3))
+            self.kill(lc, signal.SIGKILL)
+        other = self.model(NEVER, MEMORY_MIB - 16)
+        self.request(other)
+        self.ends(other)
+
+    def test_usage(self):
+        for cls, options, line in (
+                ("be", ["--idle-out=1s"], "--idle-out needs --class=lc; best-effort memory leaves with --mem"),
+                ("lc", ["--idle-out=1"], "--idle-out=1: not a time from 10ms to 24 h; write a number and a "
+                 "unit, such as 30s"),
+                ("lc", ["--idle-out=1ms"], "--idle-out=1ms: not a time from 10ms to 24 h; write a number and "
+                 "a unit, such as 30s")):
+            done = self.gp("run", f"--class={cls}", *options, "--", "true")
+            self.assertEqual((done.returncode, done.stderr), (125, f"gpreempt: run: {line}\n"))
+
+
+class IdleUnderDaemon(Idle, Daemon):
+    def setUp(self):
+        super().setUp()
+        self.start_daemon("be_quantum: 10ms\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
