@@ -311,8 +311,8 @@ static void print_row(struct row *row)
 	       row->job[0] ? ", job " : "", row->job);
 }
 
-/* With a daemon: more columns, and rows for processes without gpreempt. */
-static void print_managed_row(struct row *row)
+/* With a daemon: more columns, and rows for processes without gpreempt. @what: NULL: its command */
+static void print_managed_row(struct row *row, const char *what)
 {
 	static const struct gp_wire_tenant nobody = {
 		.flags = 0,
@@ -349,8 +349,57 @@ static void print_managed_row(struct row *row)
 	       st->pid, cls, gp_printable(st->device), gp_view_state(d), used, st->groups, slice,
 	       hints, holds, late, gp_view_time(d->switch_p50_ns, time[0]),
 	       gp_view_time(d->switch_p99_ns, time[1]), gp_view_time(d->wait_p50_ns, time[2]),
-	       gp_view_time(d->wait_p99_ns, time[3]), gp_printable(st->comm),
+	       gp_view_time(d->wait_p99_ns, time[3]), what ? what : gp_printable(st->comm),
 	       row->job[0] ? ", job " : "", row->job);
+}
+
+/* BE: others have their own turns and their own row. */
+static bool is_one(const struct row *a, const struct row *b)
+{
+	return a->managed && b->managed && a->managed->cgroup[0] &&
+	       !strcmp(a->managed->cgroup, b->managed->cgroup) &&
+	       a->managed->request.cls == GP_CLASS_BE && b->managed->request.cls == GP_CLASS_BE &&
+	       !memcmp(a->managed->uuid, b->managed->uuid, sizeof(a->managed->uuid));
+}
+
+/* @to counts as one with @one. It is frozen if all are, and has work if one has. */
+static void add_one(struct gp_wire_tenant *to, const struct gp_wire_tenant *one)
+{
+	const uint32_t all = GP_WIRE_FROZEN | GP_WIRE_IDLE | GP_WIRE_SUSPENDED | GP_WIRE_OUT;
+
+	to->flags = ((to->flags | one->flags) & ~all) | (to->flags & one->flags & all);
+	to->age_ns = one->age_ns > to->age_ns ? one->age_ns : to->age_ns;
+	if (to->used_ns != GP_WIRE_UNKNOWN && one->used_ns != GP_WIRE_UNKNOWN)
+		to->used_ns += one->used_ns;
+	to->wait_p50_ns = to->wait_p99_ns = GP_WIRE_UNKNOWN;
+}
+
+/* The row of all processes of a cgroup that count as one, at the place of the first. */
+static void print_one(const struct table *t, size_t first)
+{
+	struct gp_wire_tenant sum = *t->row[first].managed;
+	struct row row = t->row[first];
+	char what[GP_WIRE_CGROUP_LEN + 64];
+	size_t n = 1;
+
+	for (size_t i = first + 1; i < t->count; i++) {
+		if (!is_one(&row, &t->row[i]))
+			continue;
+		add_one(&sum, t->row[i].managed);
+		row.st.groups += t->row[i].st.groups;
+		n++;
+	}
+	row.managed = &sum;
+	snprintf(what, sizeof(what), "%zu processes of %s", n, gp_printable(sum.cgroup));
+	print_managed_row(&row, n > 1 ? what : NULL);
+}
+
+static bool is_first(const struct table *t, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (is_one(&t->row[i], &t->row[at]))
+			return false;
+	return true;
 }
 
 static void print_managed_table(struct table *t)
@@ -359,7 +408,10 @@ static void print_managed_table(struct table *t)
 	       "CLASS", "DEVICE", "STATE", "USED_%", "GROUPS", "SLICE_US", "HINTS", "HOLDS", "LATE",
 	       "SWITCH50", "SWITCH99", "WAIT50", "WAIT99", "COMMAND");
 	for (size_t i = 0; i < t->count; i++)
-		print_managed_row(&t->row[i]);
+		if (t->row[i].managed && t->row[i].managed->cgroup[0] && is_first(t, i))
+			print_one(t, i);
+		else if (is_first(t, i))
+			print_managed_row(&t->row[i], NULL);
 }
 
 static void print_table(struct table *t)
@@ -413,6 +465,7 @@ static json_t *managed_json(const struct gp_wire_tenant *d)
 	json_object_set_new(json, "deadline_ns", gp_json_number(r->deadline_ns, r->deadline_ns));
 	json_object_set_new(json, "runtime_ns", gp_json_number(r->runtime_ns, r->runtime_ns));
 	json_object_set_new(json, "class_from", gp_json_text(d->why));
+	json_object_set_new(json, "cgroup", d->cgroup[0] ? gp_json_text(d->cgroup) : json_null());
 	json_object_set_new(json, "usage_source",
 			    d->usage && d->usage <= GP_WIRE_USAGE_DRIVER ?
 				    json_string(usage[d->usage]) :

@@ -96,7 +96,7 @@ AT(ruled, rule, 48);
 BYTES(said, 528);
 AT(said, text, 16);
 
-BYTES(tenant, 896);
+BYTES(tenant, 1152);
 AT(tenant, uuid, 24);
 AT(tenant, flags, 44);
 AT(tenant, request, 56);
@@ -108,7 +108,8 @@ AT(tenant, corrected, 224);
 AT(tenant, memory, 232);
 AT(tenant, comm, 304);
 AT(tenant, device, 320);
-AT(tenant, why, 384);
+AT(tenant, cgroup, 384);
+AT(tenant, why, 640);
 
 BYTES(device, 232);
 AT(device, name, 32);

@@ -116,7 +116,8 @@ static bool tenant_ok(const struct gp_wire_tenant *m)
 {
 	return m->pid > 0 && m->origin >= GP_WIRE_BY_RUN && m->origin <= GP_WIRE_BY_POOL &&
 	       !(m->flags & ~(uint32_t)TENANT_FLAGS) && m->usage <= GP_WIRE_USAGE_DRIVER &&
-	       request_ok(&m->request) && TEXT_OK(m->comm) && TEXT_OK(m->device) && TEXT_OK(m->why);
+	       request_ok(&m->request) && TEXT_OK(m->comm) && TEXT_OK(m->device) &&
+	       TEXT_OK(m->cgroup) && TEXT_OK(m->why);
 }
 
 static bool device_ok(const struct gp_wire_device *m)

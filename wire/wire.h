@@ -26,6 +26,7 @@
 #define GP_WIRE_MAX_FILES 16 /* with one message */
 #define GP_WIRE_NAME_LEN 64
 #define GP_WIRE_TEXT_LEN 512
+#define GP_WIRE_CGROUP_LEN 256
 #define GP_WIRE_UNKNOWN UINT64_MAX /* a figure without a source */
 
 enum gp_wire_type {
@@ -316,6 +317,8 @@ struct gp_wire_tenant {
 	struct gp_wire_memory_figures memory;
 	char comm[GP_WIRE_COMM_LEN];
 	char device[GP_WIRE_NAME_LEN];
+	/* it counts as one with the other processes of it; its end, if it is long; "": none */
+	char cgroup[GP_WIRE_CGROUP_LEN];
 	char why[GP_WIRE_TEXT_LEN]; /* origin of its class */
 };
 

@@ -1079,6 +1079,16 @@ static void show_page(struct gp_dtenant *t, struct gp_wire_tenant *out)
 	out->held_ns = atomic_load_explicit(&p->held_ns, memory_order_relaxed);
 }
 
+/* Long names are alike at their beginning. */
+static void show_cgroup(const struct gp_dtenant *t, struct gp_wire_tenant *out)
+{
+	const size_t n = t->cgroup ? strlen(t->cgroup) : 0;
+
+	if (n)
+		snprintf(out->cgroup, sizeof(out->cgroup), "%s",
+			 t->cgroup + (n < sizeof(out->cgroup) ? 0 : n - sizeof(out->cgroup) + 1));
+}
+
 void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 {
 	/* Else its turns are the driver's. */
@@ -1087,6 +1097,7 @@ void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 
 	gp_sched_tenant_stat(gp_runtime_core(t->dev->rt), t->id, &st);
 	show_page(t, out);
+	show_cgroup(t, out);
 	out->pid = t->who.pid;
 	out->uid = t->who.uid;
 	memcpy(out->uuid, t->dev->hal->id.uuid, sizeof(out->uuid));

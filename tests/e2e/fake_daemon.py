@@ -48,7 +48,8 @@ class Tenant(c.Structure):
         "age_ns resident_ns used_ns suspended_ns turns preempted wait_p50_ns wait_p99_ns "
         "switch_p50_ns switch_p99_ns hints segments holds holds_late holds_expired "
         "held_ns corrected movable fixed out moves moved move_ns pinned kept host_max".split()] + [
-        ("comm", c.c_char * 16), ("device", c.c_char * 64), ("why", c.c_char * 512)]
+        ("comm", c.c_char * 16), ("device", c.c_char * 64), ("cgroup", c.c_char * 256),
+        ("why", c.c_char * 512)]
 
 
 class Device(c.Structure):

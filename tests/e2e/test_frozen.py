@@ -237,6 +237,14 @@ class One(Frozen):
         self.until_taken(lone, *members)
         self.part(lone)
         self.assertAlmostEqual(self.part(lone), 1 / 2, delta=0.1)
+        path = self.cgroup[len(self.root):]
+        table = self.ok("ls").stdout
+        self.assertEqual(table.count(" processes of "), 1, table)
+        self.assertRegex(table, rf"(?m)^ *\d+ +be:100 .* {self.MEMBERS} processes of {path}$")
+        rows = {int(line.split()[0]) for line in table.splitlines()[1:]}
+        self.assertEqual(len(rows & {p.pid for p in members}), 1, table)
+        self.assertEqual({self.tenants()[p.pid]["cgroup"] for p in members}, {path})
+        self.assertIsNone(self.tenants()[lone.pid]["cgroup"])
         self.write_config(self.rules("each"))
         self.daemon.send_signal(signal.SIGHUP)
         self.eventually("the new rules", lambda: "configuration reloaded" in self.said())

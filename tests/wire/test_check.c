@@ -315,6 +315,7 @@ static void tenants(void **state)
 	REFUSED(msg, tenant.request.cls, 9);
 	TEXT_ENDS(msg, tenant.comm);
 	TEXT_ENDS(msg, tenant.device);
+	TEXT_ENDS(msg, tenant.cgroup);
 	TEXT_ENDS(msg, tenant.why);
 }
 

@@ -150,6 +150,7 @@ static const struct field tenant[] = {
 	FIGURES(tenant.memory),
 	TEXT(tenant.comm),
 	TEXT(tenant.device),
+	TEXT(tenant.cgroup),
 	TEXT(tenant.why),
 	{ 0 },
 };
