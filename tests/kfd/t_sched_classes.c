@@ -80,30 +80,39 @@ static void check_idle_lc(void)
 	tenants_stop(be, 1, 20000);
 }
 
-static void check_weights(void)
+struct party {
+	unsigned int queues;
+	uint32_t weight;
+};
+
+/* Processes share by weight, whatever the number of their queues. */
+static void check_shares(const struct party party[3])
 {
-	static const uint32_t weights[3] = { 50, 100, 200 };
-	uint64_t before[3][4], sum = 0, ran[3] = { 0 };
+	uint64_t weights = 0, before[3][TENANT_QUEUES], sum = 0, ran[3] = { 0 };
 	struct tenant *t[3];
 	unsigned int i, n;
 	double worst = 0;
 
 	for (i = 0; i < 3; i++)
-		t[i] = start(4, KFD_SCHED_CLASS_BE, 0, weights[i]);
+		t[i] = start(party[i].queues, KFD_SCHED_CLASS_BE, 0, party[i].weight);
 	for (i = 0; i < 3; i++)
-		for (n = 0; n < 4; n++)
+		for (n = 0; n < party[i].queues; n++)
 			before[i][n] = queue_of(t[i], n)->loaded_ns;
 	sleep_ns(SHARE_QUANTA * device_state().quantum_ns * SHARE_QUEUES / 4);
 	for (i = 0; i < 3; i++)
-		for (n = 0; n < 4; n++)
+		for (n = 0; n < party[i].queues; n++)
 			ran[i] += queue_of(t[i], n)->loaded_ns - before[i][n];
-	for (i = 0; i < 3; i++)
-		sum += ran[i];
 	for (i = 0; i < 3; i++) {
-		double share = (double)ran[i] / sum, want = weights[i] / 350.0;
+		sum += ran[i];
+		weights += party[i].weight;
+	}
+	for (i = 0; i < 3; i++) {
+		double share = (double)ran[i] / sum,
+		       want = (double)party[i].weight / (double)weights;
 		double off = share > want ? share - want : want - share;
 
-		figure("weight %u: %.4f of the time, should be %.4f", weights[i], share, want);
+		figure("%u queues, weight %u: %.4f of the time, should be %.4f", party[i].queues,
+		       party[i].weight, share, want);
 		worst = off / want > worst ? off / want : worst;
 	}
 	ok_time(worst <= 0.03, "shares by weight within 3 %% (%.2f %% off)", worst * 100);
@@ -189,7 +198,8 @@ int main(void)
 		bail("the kernel does not know the calls of kfd_sched.h");
 	gpu_id = k.gpus[0].gpu_id;
 	check_idle_lc();
-	check_weights();
+	check_shares((struct party[3]){ { 4, 50 }, { 4, 100 }, { 4, 200 } });
+	check_shares((struct party[3]){ { 2, 100 }, { 3, 100 }, { 7, 100 } });
 	check_rotation();
 	check_slow_saves();
 	ok(!simgpu_checks(), "the GPU saw nothing wrong");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * 64 queues of 12 processes on 4 slots and 4 VMIDs. All make progress, and they share
- * the busy time by weight.
+ * 64 queues of 12 processes on 4 slots and 4 VMIDs. All make progress. The processes share the
+ * busy time by weight, and the queues of each share what it has.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,9 +21,18 @@
 static struct kfd k;
 
 struct account {
-	uint32_t pid, id, weight;
+	uint32_t pid, id, weight, siblings;
 	uint64_t loaded_ns;
 };
+
+static uint32_t of_process(const struct kfd_sched_queue_state *q, int num, uint32_t pid)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < num && i < QUEUES; i++)
+		n += q[i].pid == pid;
+	return n;
+}
 
 static int read_accounts(struct account *a)
 {
@@ -32,7 +41,8 @@ static int read_accounts(struct account *a)
 
 	must(n, "state");
 	for (i = 0; i < n && i < QUEUES; i++)
-		a[i] = (struct account){ q[i].pid, q[i].queue_id, q[i].weight, q[i].loaded_ns };
+		a[i] = (struct account){ q[i].pid, q[i].queue_id, q[i].weight,
+					 of_process(q, n, q[i].pid), q[i].loaded_ns };
 	return n;
 }
 
@@ -49,16 +59,17 @@ static const struct account *same(const struct account *all, const struct accoun
 /* Largest deviation of a queue's share from its share by weight, in 1/1000. */
 static unsigned int worst_share(const struct account *before, const struct account *after)
 {
-	uint64_t sum_ns = 0, sum_weight = 0;
+	uint64_t sum_ns = 0;
+	double sum_weight = 0;
 	unsigned int i, worst = 0;
 
 	for (i = 0; i < QUEUES; i++) {
 		sum_ns += after[i].loaded_ns - same(before, &after[i])->loaded_ns;
-		sum_weight += after[i].weight;
+		sum_weight += (double)after[i].weight / after[i].siblings;
 	}
 	for (i = 0; i < QUEUES; i++) {
 		double got = after[i].loaded_ns - same(before, &after[i])->loaded_ns;
-		double want = (double)sum_ns * after[i].weight / sum_weight;
+		double want = (double)sum_ns * after[i].weight / after[i].siblings / sum_weight;
 		unsigned int off = abs((int)(1000 * (got / want - 1)));
 
 		if (off > worst)
