@@ -354,6 +354,8 @@ static int alloc_piece(uint64_t *at, uint64_t bytes, bool *ours)
 
 	note_call();
 	pthread_mutex_lock(&gp_memory.lock);
+	if (is_shut() && bytes > gp_memory.wanted)
+		gp_memory.wanted = bytes;
 	wait_until_open();
 	*ours = p && on_the_device() && bytes <= UINT64_MAX - granularity;
 	if (*ours) {

@@ -55,6 +55,7 @@ extern struct gp_memory {
 	_Atomic(uint64_t) moves, moved, move_ns;
 	uint8_t uuid[16]; /* of their one device */
 	int device;	  /* its number in this process; -1: none yet */
+	uint64_t wanted;  /* largest allocation that waits for its memory to be back */
 	uint64_t idle_ns; /* its memory leaves when it is idle for so long; 0: never */
 	uint64_t min;	  /* a program that has no more keeps it; set by gp_memory_start() */
 } gp_memory;

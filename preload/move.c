@@ -18,6 +18,7 @@
 #define PIN_QUIET_NS 500000000 /* .. after the last allocation: pinning slows it */
 #define QUIET_NS 1000000000    /* from the last request for room to the first attempt */
 #define NEEDED_NS 10000000     /* between attempts to come back for a call that waits */
+#define BOTH_NS 60000000000ull
 #define PIN_STEP (1ull << 30)
 #define HOST_SPARE (1ull << 30) /* is not given back */
 #define STREAM_NON_BLOCKING 1u
@@ -37,6 +38,7 @@ static struct {
 	atomic_bool ready, wanted, moving, resized;
 	atomic_bool needed;	      /* a call waits for memory that left an idle program */
 	_Atomic(uint64_t) asked_ns;   /* last request */
+	_Atomic(uint64_t) needed_ns;  /* since when */
 	_Atomic(uint64_t) resized_ns; /* last allocation or release */
 	_Atomic(uint64_t) failed_ns;  /* last move out that failed */
 } mover;
@@ -389,10 +391,28 @@ static void idle_out(void)
 	pthread_mutex_unlock(&gp_memory.lock);
 }
 
+/*
+ * A program that loads a model may leave while an allocation of its waits for room. It comes back
+ * for that allocation only when both fit, or it would leave again and again. After a minute it
+ * comes back without: the allocation then has an end.
+ */
+static bool idle_has_room(void)
+{
+	const bool both = now_ns() - atomic_load(&mover.needed_ns) < BOTH_NS;
+	uint64_t need = gp_memory.out + (both ? gp_memory.wanted : 0);
+	size_t room, total;
+
+	if (gp_memory_cuda.mem_get_info(&room, &total))
+		return false;
+	if (need > total)
+		need = gp_memory.out;
+	return room >= need;
+}
+
 /* As for an allocation that does not fit, without a lock. */
 static void make_room(void)
 {
-	if (has_room() || now_ns() - idle.asked_ns < STEP_NS)
+	if (idle_has_room() || now_ns() - idle.asked_ns < STEP_NS)
 		return;
 	(void)gp_memory_ask(gp_memory.uuid);
 	idle.asked_ns = now_ns();
@@ -401,20 +421,24 @@ static void make_room(void)
 /* gp_memory.lock held. */
 static void idle_in(void)
 {
-	if (!has_room())
+	if (!idle_has_room())
 		return;
 	move_in();
 	idle.out = gp_memory.out;
 	gp_memory_idle(idle.out);
 	idle.tried_ns = now_ns();
-	if (!idle.out)
-		atomic_store(&mover.needed, false);
+	if (idle.out)
+		return;
+	gp_memory.wanted = 0;
+	atomic_store(&mover.needed, false);
 }
 
 void gp_memory_mover_need(void)
 {
-	if (!atomic_exchange(&mover.needed, true) && mover.started)
-		(void)sem_post(&mover.wake);
+	if (atomic_exchange(&mover.needed, true) || !mover.started)
+		return;
+	atomic_store(&mover.needed_ns, now_ns());
+	(void)sem_post(&mover.wake);
 }
 
 /* ---- the thread's turns ---------------------------------------------------------------- */

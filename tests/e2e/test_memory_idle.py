@@ -32,6 +32,12 @@ class Idle(MemoryRig):
     def request(self, proc, line="request"):
         self.assertEqual(self.take(proc, line), "wrong 0\n", self.said("lc"))
 
+    def says_nothing(self):
+        """But that the daemon is slow, on a busy machine."""
+        lines = [line for line in self.said("lc").splitlines()
+                 if not line.endswith("gpreemptd does not answer; continuing without it")]
+        self.assertEqual(lines, [])
+
     def ends(self, *procs):
         for proc in procs:
             proc.stdin.write("end\n")
@@ -46,7 +52,7 @@ class Idle(MemoryRig):
             self.assertEqual(self.memory(lc), {"movable": 0, "fixed": 0, "out": MODEL_MIB, "moves": n})
             self.request(lc)
         self.ends(lc)
-        self.assertEqual(self.said("lc"), "")
+        self.says_nothing()
 
     def test_more_models_than_memory(self):
         self.assertGreater(MODEL_MIB * MODELS, MEMORY_MIB)
@@ -57,7 +63,7 @@ class Idle(MemoryRig):
         moved = [self.memory(m)["moves"] for m in models]
         self.assertGreaterEqual(sum(moved), MODELS, moved)
         self.ends(*models)
-        self.assertEqual(self.said("lc"), "")
+        self.says_nothing()
 
     def test_requests_at_once(self):
         """Each gets its turn when another is idle."""
@@ -69,7 +75,7 @@ class Idle(MemoryRig):
             for m in models:
                 self.assertEqual(m.stdout.readline(), "wrong 0\n", self.said("lc"))
         self.ends(*models)
-        self.assertEqual(self.said("lc"), "")
+        self.says_nothing()
 
     def test_work_without_calls(self):
         """It ends before memory leaves, however long that is after the last call."""
