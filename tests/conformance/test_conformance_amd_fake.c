@@ -15,8 +15,8 @@
 #include "tests/hsaq/fake_kfd.h"
 
 #define KERNEL_NS 1000000u
-#define NR_HOLD 0x29
-#define NR_RELEASE 0x2a
+#define NR_HOLD _IOC_NR(AMDKFD_IOC_SCHED_HOLD)
+#define NR_RELEASE _IOC_NR(AMDKFD_IOC_SCHED_RELEASE)
 
 struct rig_be {
 	struct rig_be *next;

@@ -722,13 +722,13 @@ static int sched_call(int fd, unsigned int nr, void *arg)
 	    (k.config.gpu2_hws && ((struct kfd_ioctl_sched_state_args *)arg)->gpu_id == FAKE_GPU2))
 		return -EOPNOTSUPP;
 	switch (nr) {
-	case 0x40:
+	case _IOC_NR(AMDKFD_IOC_SCHED_SET_CLASS):
 		return do_set_class(arg);
-	case 0x41:
+	case _IOC_NR(AMDKFD_IOC_SCHED_HOLD):
 		return do_hold(fd, arg);
-	case 0x42:
+	case _IOC_NR(AMDKFD_IOC_SCHED_RELEASE):
 		return do_release(arg);
-	case 0x43:
+	case _IOC_NR(AMDKFD_IOC_SCHED_STATE):
 		return do_state(arg);
 	}
 	return do_wait(arg);
@@ -754,7 +754,9 @@ static int kfd_call(int fd, unsigned int nr, void *arg)
 	case HSAQ_KFD_NR_UPDATE_QUEUE:
 		return do_update(arg);
 	}
-	return nr >= 0x40 && nr <= 0x44 ? sched_call(fd, nr, arg) : -ENOTTY;
+	return nr >= _IOC_NR(AMDKFD_IOC_SCHED_SET_CLASS) && nr <= _IOC_NR(AMDKFD_IOC_SCHED_WAIT) ?
+		       sched_call(fd, nr, arg) :
+		       -ENOTTY;
 }
 
 static int do_narrow(int fd, struct kfd_sched_grant_args *a)

@@ -23,8 +23,8 @@
 #define MS 1000000ull
 #define OTHER 54321
 #define NR_CREATE 0x02
-#define NR_HOLD 0x41
-#define NR_SET_CLASS 0x40
+#define NR_HOLD _IOC_NR(AMDKFD_IOC_SCHED_HOLD)
+#define NR_SET_CLASS _IOC_NR(AMDKFD_IOC_SCHED_SET_CLASS)
 
 /* libhsakmt's structure (ABI 1.11) is shorter than the driver's (ABI 1.17). */
 struct create_1_11 {
