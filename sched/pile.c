@@ -136,11 +136,11 @@ void gp_pile_reconcile(struct gp_sched *s)
 		return;
 	for (size_t i = 0; i < s->tenants; i++)
 		needed |= needs_device(&s->tenant[i]);
-	/* A late preemption is useless. */
+	/* A late preemption is useless, and so is one of a group whose long slice was refused. */
 	if (!needed)
 		s->way_again_ns = 0;
-	for (size_t i = 0; !needed && i < s->groups; i++)
-		s->group[i].make_way = false;
+	for (size_t i = 0; i < s->groups; i++)
+		s->group[i].make_way &= needed && is_long(s, &s->group[i]);
 }
 
 uint64_t gp_pile_next_ns(const struct gp_sched *s)

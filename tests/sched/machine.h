@@ -36,6 +36,7 @@ struct machine {
 	void (*look)(struct machine *m);
 	void *arg;
 	uint32_t errors_left; /* number of suspends that fail */
+	uint32_t slice_errors_left;
 };
 
 static inline void machine_init(struct machine *m, const struct gp_sched_config *config)
@@ -155,6 +156,9 @@ static inline void machine_done(struct machine *m)
 		m->on[g] = true;
 		if (off > m->longest_off_ns[g])
 			m->longest_off_ns[g] = off;
+	} else if (d.type == GP_DO_SET_SLICE && m->slice_errors_left) {
+		m->slice_errors_left--;
+		ev.outcome.error = -EIO;
 	} else if (d.type == GP_DO_SET_SLICE) {
 		m->is_short[g] = d.slice_us == GP_SCHED_BE_SLICE_US;
 		m->slice_us[g] = d.slice_us;

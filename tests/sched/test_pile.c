@@ -241,6 +241,27 @@ static void test_too_late(void **state)
 	machine_end(&m);
 }
 
+/* A long slice that is refused leaves nothing to preempt. */
+static void test_refused(void **state)
+{
+	static struct machine m;
+
+	start(&m, 1);
+	request(&m, LC, 10 * MS, 20 * MS);
+	machine_spec(&m, BE, (struct gp_class_request){ .cls = { GP_CLASS_LC } });
+	machine_finish(&m);
+	m.slice_ns = 200 * US;
+	m.slice_errors_left = 100;
+	machine_spec(&m, BE, (struct gp_class_request){ .cls = { GP_CLASS_BE, 100 } });
+	m.preempts[BE] = 0;
+	/* The device is needed while the slice is being set. */
+	busy(&m, LC, GP_BUSY_PILES, m.d.now_ns + 100 * US);
+	machine_run(&m, 10 * MS);
+	assert_true(m.slice_errors_left < 99);
+	assert_int_equal(m.preempts[BE], 0);
+	machine_end(&m);
+}
+
 /* Without PREEMPT, with deadlines, and where it is not configured: as any other work. */
 static void test_not_there(void **state)
 {
@@ -320,12 +341,13 @@ static void test_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_preempts),     cmocka_unit_test(test_again),
-		cmocka_unit_test(test_in_time),	     cmocka_unit_test(test_both_kinds),
-		cmocka_unit_test(test_beside_dense), cmocka_unit_test(test_two_piles),
-		cmocka_unit_test(test_rotation),     cmocka_unit_test(test_too_late),
-		cmocka_unit_test(test_not_there),    cmocka_unit_test(test_slow_to_leave),
-		cmocka_unit_test(test_ends),	     cmocka_unit_test(test_times),
+		cmocka_unit_test(test_preempts),      cmocka_unit_test(test_again),
+		cmocka_unit_test(test_in_time),	      cmocka_unit_test(test_both_kinds),
+		cmocka_unit_test(test_beside_dense),  cmocka_unit_test(test_two_piles),
+		cmocka_unit_test(test_rotation),      cmocka_unit_test(test_too_late),
+		cmocka_unit_test(test_refused),	      cmocka_unit_test(test_not_there),
+		cmocka_unit_test(test_slow_to_leave), cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_times),
 	};
 
 	return gp_run_tests(tests);
