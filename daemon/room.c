@@ -80,7 +80,7 @@ static struct gp_room_tenant facts_of(const struct gp_conn *conn, struct gp_dten
 		.movable = t->page ? atomic_load_explicit(&t->page->movable, memory_order_relaxed) :
 				     0,
 		.asked_ns = age_ns(t->away.room_ns, now_ns),
-		.off_ns = t->turn_since_ns ? 0 : age_ns(t->turn_end_ns, now_ns),
+		.off_ns = t->turn_since_ns ? 0 : age_ns(t->turn_end_ns, gp_ddev_now(t->dev)),
 		.weight = t->request.cls.value,
 	};
 }
@@ -141,7 +141,7 @@ static bool find_room(struct gp_ddev *dev, const struct gp_conn *conn, bool choo
 {
 	struct gp_room_tenant facts[TENANTS];
 	struct gp_dtenant *tenant[TENANTS];
-	const uint64_t now_ns = gp_ddev_now(dev);
+	const uint64_t now_ns = gp_loop_now_ns();
 	bool may_come;
 	size_t n = 0;
 	int best;

@@ -187,7 +187,7 @@ static void nothing(struct gp_job *job)
 
 static bool was_asked(const struct gp_dtenant *t)
 {
-	return t->away.room_ns && gp_ddev_now(t->dev) - t->away.room_ns < GP_AWAY_ASKED_NS;
+	return t->away.room_ns && gp_loop_now_ns() - t->away.room_ns < GP_AWAY_ASKED_NS;
 }
 
 static void take_keep(struct gp_dtenant *t, const struct gp_wire_away *msg)

@@ -28,7 +28,8 @@ struct gp_dtenant;
  * @left_ns: time that these may still run beside all turns
  * @beside_since_ns: they do so since then; 0: not
  * @since_ns: away since then
- * @room_ns: when the daemon asked last; 0: not since it came back. @again_ns: also while away
+ * @room_ns: when the daemon asked last; 0: not since it came back. @again_ns: also while away.
+ *	Both are of gp_loop_now_ns(), because the process counts the machine's time
  * @room_pid, @room_comm: the process that needed room
  */
 struct gp_away {
