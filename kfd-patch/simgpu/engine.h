@@ -505,7 +505,14 @@ bool sim_xcc_ready(struct sim_engine *e, struct sim_hqd *hqd);
 /* Index in sim_hqd.regs of a register between MQD_BASE_ADDR and WPTR_HI. */
 #define HQD(reg) ((mmCP_##reg) - mmCP_MQD_BASE_ADDR)
 
+/* A register in two halves, of which the upper one follows. */
+static inline u64 sim_reg64(const u32 *regs, unsigned int lo)
+{
+	return (u64)regs[lo + 1] << 32 | regs[lo];
+}
+
 /* hqd.c */
+u64 *sim_doorbell_of(struct sim_engine *e, const u32 *regs);
 void sim_hqd_requests(struct sim_engine *e);
 void sim_hqd_load(struct sim_engine *e, struct sim_hqd *hqd, const u32 *regs, u64 now);
 void sim_hqd_dequeue(struct sim_engine *e, struct sim_hqd *hqd, u32 type, u64 from);

@@ -21,11 +21,6 @@
 
 #include "engine.h"
 
-static u64 reg64(const u32 *regs, unsigned int lo)
-{
-	return (u64)regs[lo + 1] << 32 | regs[lo];
-}
-
 bool sim_hqd_any_active(struct sim_engine *e)
 {
 	unsigned int i;
@@ -117,34 +112,42 @@ void sim_hqd_drop(struct sim_engine *e, struct sim_hqd *hqd)
 	go_off(e, hqd, sim_now());
 }
 
+/* The doorbell that a slot's registers name; NULL: there is no such one. */
+u64 *sim_doorbell_of(struct sim_engine *e, const u32 *regs)
+{
+	u32 at = (regs[HQD(HQD_PQ_DOORBELL_CONTROL)] &
+		  CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_OFFSET_MASK) >>
+		 CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_OFFSET__SHIFT;
+
+	if ((u64)at * sizeof(u32) + sizeof(u64) > e->sim->doorbell_bytes)
+		return NULL;
+	return e->sim->doorbells + at / 2;
+}
+
 static void read_descriptor(struct sim_engine *e, struct sim_hqd *hqd, const u32 *regs)
 {
 	u32 control = regs[HQD(HQD_PQ_CONTROL)];
 	u64 ring_dwords = 2ull << (control & CP_HQD_PQ_CONTROL__QUEUE_SIZE_MASK);
-	u32 doorbell = (regs[HQD(HQD_PQ_DOORBELL_CONTROL)] &
-			CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_OFFSET_MASK) >>
-		       CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_OFFSET__SHIFT;
 
-	hqd->mqd = reg64(regs, 0);
+	hqd->mqd = sim_reg64(regs, 0);
 	hqd->vmid = regs[HQD(HQD_VMID)] & 0xf;
 	hqd->pasid = sim_regs_pasid(e, hqd->vmid);
-	hqd->ring_va = reg64(regs, HQD(HQD_PQ_BASE)) << 8;
+	hqd->ring_va = sim_reg64(regs, HQD(HQD_PQ_BASE)) << 8;
 	hqd->aql = control & CP_HQD_PQ_CONTROL__SLOT_BASED_WPTR_MASK;
 	hqd->ring_packets = hqd->aql ? ring_dwords / SIM_PKT_DWORDS : ring_dwords;
-	hqd->rptr_report_va = reg64(regs, HQD(HQD_PQ_RPTR_REPORT_ADDR));
-	hqd->wptr_poll_va = reg64(regs, HQD(HQD_PQ_WPTR_POLL_ADDR));
+	hqd->rptr_report_va = sim_reg64(regs, HQD(HQD_PQ_RPTR_REPORT_ADDR));
+	hqd->wptr_poll_va = sim_reg64(regs, HQD(HQD_PQ_WPTR_POLL_ADDR));
 	hqd->rptr_dwords = regs[HQD(HQD_PQ_RPTR)];
-	hqd->wptr = reg64(regs, HQD(HQD_PQ_WPTR_LO));
-	hqd->save_va = reg64(regs, HQD(HQD_CTX_SAVE_BASE_ADDR_LO));
+	hqd->wptr = sim_reg64(regs, HQD(HQD_PQ_WPTR_LO));
+	hqd->save_va = sim_reg64(regs, HQD(HQD_CTX_SAVE_BASE_ADDR_LO));
 	hqd->save_size = regs[HQD(HQD_CTX_SAVE_SIZE)];
 	hqd->stack_size = regs[HQD(HQD_CNTL_STACK_SIZE)];
 	hqd->stack_offset = regs[HQD(HQD_CNTL_STACK_OFFSET)];
 	hqd->state_offset = regs[HQD(HQD_WG_STATE_OFFSET)];
 
 	hqd->doorbell = NULL;
-	if (regs[HQD(HQD_PQ_DOORBELL_CONTROL)] & CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_EN_MASK &&
-	    (u64)doorbell * 4 + 8 <= e->sim->doorbell_bytes)
-		hqd->doorbell = e->sim->doorbells + doorbell / 2;
+	if (regs[HQD(HQD_PQ_DOORBELL_CONTROL)] & CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_EN_MASK)
+		hqd->doorbell = sim_doorbell_of(e, regs);
 }
 
 static bool sim_doorbells = true;

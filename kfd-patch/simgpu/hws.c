@@ -124,11 +124,6 @@ void sim_hws_unmap_hiq(struct sim_gpu *sim)
 	mutex_unlock(&e->run_lock);
 }
 
-static u64 reg64(const u32 *regs, unsigned int lo)
-{
-	return (u64)regs[lo + 1] << 32 | regs[lo];
-}
-
 /* The registers of a queue, as its MQD has them. */
 static int read_mqd(struct sim_engine *e, u64 mqd, u32 *regs)
 {
@@ -143,22 +138,21 @@ static int read_mqd(struct sim_engine *e, u64 mqd, u32 *regs)
 static void load_hiq(struct sim_engine *e, u64 mqd)
 {
 	struct sim_hws *hws = e->hws;
-	u32 regs[SIM_HQD_REGS], doorbell;
+	u32 regs[SIM_HQD_REGS];
+	u64 *doorbell;
 
 	if (read_mqd(e, mqd, regs))
 		return;
-	doorbell = (regs[HQD(HQD_PQ_DOORBELL_CONTROL)] &
-		    CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_OFFSET_MASK) >>
-		   CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_OFFSET__SHIFT;
-	if ((u64)doorbell * sizeof(u32) + sizeof(u64) > e->sim->doorbell_bytes) {
-		dev_err(e->sim->dev, "HWS: the HIQ's doorbell %#x is none\n", doorbell);
+	doorbell = sim_doorbell_of(e, regs);
+	if (!doorbell) {
+		dev_err(e->sim->dev, "HWS: the HIQ has no doorbell\n");
 		return;
 	}
 	hws->hiq_mqd = mqd;
-	hws->ring_va = reg64(regs, HQD(HQD_PQ_BASE)) << 8;
+	hws->ring_va = sim_reg64(regs, HQD(HQD_PQ_BASE)) << 8;
 	hws->ring_dwords = 2u << (regs[HQD(HQD_PQ_CONTROL)] & CP_HQD_PQ_CONTROL__QUEUE_SIZE_MASK);
-	hws->report_va = reg64(regs, HQD(HQD_PQ_RPTR_REPORT_ADDR));
-	hws->doorbell = e->sim->doorbells + doorbell / 2;
+	hws->report_va = sim_reg64(regs, HQD(HQD_PQ_RPTR_REPORT_ADDR));
+	hws->doorbell = doorbell;
 	hws->rptr = regs[HQD(HQD_PQ_RPTR)];
 	hws->wptr = hws->rptr;
 }

@@ -25,11 +25,6 @@
 
 #define GC_REG(name) SOC15_REG_OFFSET(GC, 0, mm##name)
 
-static u64 reg64(const u32 *regs, unsigned int lo)
-{
-	return (u64)regs[lo + 1] << 32 | regs[lo];
-}
-
 static struct sim_xcc_hqd *selected_hqd(struct sim_xcc *x)
 {
 	u32 cntl = x->grbm_cntl;
@@ -49,7 +44,7 @@ static void mqd_write(struct sim_engine *e, u64 mqd, size_t offset, u32 value)
 /* The dequeue's time is over: as hqd.c's unloaded(), without waves. */
 static void settle(struct sim_engine *e, struct sim_xcc_hqd *hqd)
 {
-	u64 mqd = reg64(hqd->regs, 0);
+	u64 mqd = sim_reg64(hqd->regs, 0);
 	u32 stack = hqd->regs[HQD(HQD_CNTL_STACK_SIZE)];
 
 	if (!hqd->until_ns || sim_now() < hqd->until_ns)
@@ -144,8 +139,8 @@ bool sim_xcc_read(struct sim_engine *e, u32 reg, u32 *value)
 
 static bool overlap(const u32 *a, const u32 *b)
 {
-	u64 at = reg64(a, HQD(HQD_CTX_SAVE_BASE_ADDR_LO));
-	u64 bt = reg64(b, HQD(HQD_CTX_SAVE_BASE_ADDR_LO));
+	u64 at = sim_reg64(a, HQD(HQD_CTX_SAVE_BASE_ADDR_LO));
+	u64 bt = sim_reg64(b, HQD(HQD_CTX_SAVE_BASE_ADDR_LO));
 
 	return at < bt + b[HQD(HQD_CTX_SAVE_SIZE)] && bt < at + a[HQD(HQD_CTX_SAVE_SIZE)];
 }
@@ -153,7 +148,7 @@ static bool overlap(const u32 *a, const u32 *b)
 static void check_same(struct sim_engine *e, const struct sim_hqd *hqd, const struct sim_xcc *x,
 		       const u32 *regs)
 {
-	if (reg64(regs, HQD(HQD_PQ_BASE)) << 8 != hqd->ring_va ||
+	if (sim_reg64(regs, HQD(HQD_PQ_BASE)) << 8 != hqd->ring_va ||
 	    (regs[HQD(HQD_VMID)] & 0xf) != hqd->vmid)
 		sim_check(e, SIM_CHECK_XCC, "XCC %u has another queue or VMID than XCC 0 on HQD %u",
 			  x->index, hqd->index);

@@ -119,29 +119,13 @@ static void check_turns(void)
 	tenants_stop(t, num, TIMEOUT_MS);
 }
 
-/* A process's queue with an endless wave, which will not leave its slot. */
 static int lose_queue(void)
 {
-	struct k_spin_args args;
-	struct kfd_launch spin = {
-		.grid = { 64 }, .workgroup = { 64 }, .args = &args, .args_bytes = sizeof(args)
-	};
-	struct kfd_code code;
 	struct kfd own = { 0 };
 	struct kfd_queue q;
-	struct kfd_mem m;
-	uint32_t *words;
 
 	must(kfd_setup(&own), "set up");
-	must(kfd_code_load(&own, 0, KFD_MEM_VRAM, &code), "code");
-	must(kfd_mem_alloc(&own, 0, 4096, KFD_MEM_GTT, &m), "memory");
-	must(kfd_queue_create(&own, 0, RING_PACKETS, &q), "queue");
-	words = m.va;
-	args = (struct k_spin_args){ words, words + 64, words + 128 };
-	spin.kernel = kfd_code_find(&code, "k_spin");
-	must(kfd_launch(&q, &spin), "launch");
-	must(wait_word(&words[64], 1, TIMEOUT_MS), "the wave runs");
-	must(simgpu_write_u64(0, "engine/faults/ignore", 1), "ignore");
+	kfd_lose_queue(&own, &q);
 	return -kfd_queue_update(&q, 0);
 }
 

@@ -11,28 +11,12 @@
 
 static struct kfd k;
 
-/* A queue with an endless wave, which will not leave its slot. */
 static void lose_queue(void)
 {
-	struct k_spin_args args;
-	struct kfd_launch spin = {
-		.grid = { 64 }, .workgroup = { 64 }, .args = &args, .args_bytes = sizeof(args)
-	};
 	struct kfd_ioctl_destroy_queue_args destroy = { 0 };
-	struct kfd_code code;
 	struct kfd_queue q;
-	struct kfd_mem m;
-	uint32_t *w;
 
-	must(kfd_code_load(&k, 0, KFD_MEM_VRAM, &code), "code");
-	must(kfd_mem_alloc(&k, 0, 4096, KFD_MEM_GTT, &m), "memory");
-	must(kfd_queue_create(&k, 0, 64, &q), "queue");
-	w = m.va;
-	args = (struct k_spin_args){ w, w + 64, w + 128 };
-	spin.kernel = kfd_code_find(&code, "k_spin");
-	must(kfd_launch(&q, &spin), "launch");
-	must(wait_word(&w[64], 1, 20000), "the wave runs");
-	must(simgpu_write_u64(0, "engine/faults/ignore", 1), "ignore");
+	kfd_lose_queue(&k, &q);
 	destroy.queue_id = q.id;
 	is_err(kfd_call(&k, AMDKFD_IOC_DESTROY_QUEUE, &destroy), -ETIME,
 	       "a queue that does not answer is destroyed");

@@ -144,9 +144,24 @@ struct be {
 	struct run_program program;
 };
 
-static struct be resuming = { "/tmp/t_yield.1", "4", "12", "1" };
-static struct be stopped = { "/tmp/t_yield.2", "1", "12", "1" };
-static struct be killed = { "/tmp/t_yield.3", "2", "12", "1" };
+static struct be resuming = {
+	.file = "/tmp/t_yield.1",
+	.queues = "4",
+	.ahead = "12",
+	.every = "1",
+};
+static struct be stopped = {
+	.file = "/tmp/t_yield.2",
+	.queues = "1",
+	.ahead = "12",
+	.every = "1",
+};
+static struct be killed = {
+	.file = "/tmp/t_yield.3",
+	.queues = "2",
+	.ahead = "12",
+	.every = "1",
+};
 
 static void start_be(struct be *b)
 {
@@ -554,10 +569,10 @@ static void beside(struct be *b, char *queues)
 static void hws(void)
 {
 	struct be b[HWS_BE] = {
-		{ "/tmp/t_yield.1", NULL, "1", "1000" },
-		{ "/tmp/t_yield.2", NULL, "1", "1000" },
-		{ "/tmp/t_yield.3", NULL, "1", "1000" },
-		{ "/tmp/t_yield.4", NULL, "1", "1000" },
+		{ .file = "/tmp/t_yield.1", .ahead = "1", .every = "1000" },
+		{ .file = "/tmp/t_yield.2", .ahead = "1", .every = "1000" },
+		{ .file = "/tmp/t_yield.3", .ahead = "1", .every = "1000" },
+		{ .file = "/tmp/t_yield.4", .ahead = "1", .every = "1000" },
 	};
 
 	lc_word = run_make_count(LC_FILE);

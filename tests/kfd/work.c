@@ -101,3 +101,24 @@ uint32_t kfd_work_wrong(const struct kfd_work *w)
 	}
 	return wrong;
 }
+
+void kfd_lose_queue(struct kfd *k, struct kfd_queue *q)
+{
+	struct k_spin_args args;
+	struct kfd_launch spin = {
+		.grid = { 64 }, .workgroup = { 64 }, .args = &args, .args_bytes = sizeof(args)
+	};
+	struct kfd_code code;
+	struct kfd_mem m;
+	uint32_t *w;
+
+	must(kfd_code_load(k, 0, KFD_MEM_VRAM, &code), "code");
+	must(kfd_mem_alloc(k, 0, KFD_PAGE_BYTES, KFD_MEM_GTT, &m), "memory");
+	must(kfd_queue_create(k, 0, 64, q), "queue");
+	w = m.va;
+	args = (struct k_spin_args){ w + TENANT_OUT, w + TENANT_BEAT, w + TENANT_STOP };
+	spin.kernel = kfd_code_find(&code, "k_spin");
+	must(kfd_launch(q, &spin), "launch");
+	must(wait_word(&w[TENANT_BEAT], 1, 20000), "the wave runs");
+	must(simgpu_write_u64(0, "engine/faults/ignore", 1), "ignore");
+}
