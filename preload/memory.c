@@ -145,7 +145,7 @@ void gp_memory_start(bool lc)
 	atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
 }
 
-static uint64_t wall_ns(void)
+uint64_t gp_memory_now_ns(void)
 {
 	struct timespec ts;
 
@@ -207,7 +207,7 @@ static void note_call(void)
 {
 	if (!gp_memory.idle_ns)
 		return;
-	atomic_store(&last_call_ns, wall_ns());
+	atomic_store(&last_call_ns, gp_memory_now_ns());
 	atomic_fetch_add(&calls, 1);
 }
 
@@ -488,11 +488,11 @@ bool gp_memory_again(struct gp_memory_try *t, int result)
 	    gp_memory_cuda.device_get_uuid(uuid, device))
 		return false;
 	if (!t->since_ns) {
-		t->since_ns = wall_ns();
+		t->since_ns = gp_memory_now_ns();
 		t->nap_ns = RETRY_NS;
 	}
 	/* Room may have come between the call and this answer. */
-	t->last = !gp_memory_ask(uuid) || wall_ns() - t->since_ns > TRY_MAX_NS;
+	t->last = !gp_memory_ask(uuid) || gp_memory_now_ns() - t->since_ns > TRY_MAX_NS;
 	if (!t->last)
 		nanosleep(&(struct timespec){ .tv_nsec = (long)t->nap_ns }, NULL);
 	/* Idle programs leave when it is time, however often others ask. */

@@ -108,6 +108,8 @@ extern struct gp_memory_cuda {
 
 /** As GPREEMPT_MEMORY asks. @asks: an allocation that does not fit asks others for room. */
 void gp_memory_start(bool asks);
+/** CLOCK_MONOTONIC. */
+uint64_t gp_memory_now_ns(void);
 /** gp_memory_cuda is whole. */
 bool gp_memory_is_loaded(void);
 /** Make memory for @piece and map it. 0 or CUDA's error, and nothing was made. */

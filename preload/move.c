@@ -52,14 +52,6 @@ bool gp_memory_is_mover(void)
 	for (size_t i_ = 0; i_ < GP_MEMORY_BUCKETS; i_++) \
 		for (struct gp_memory_piece *p = gp_memory.bucket[i_]; p; p = p->next)
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static struct timespec after(int64_t ns)
 {
 	struct timespec t;
@@ -107,7 +99,7 @@ static uint64_t copy_part(const struct gp_memory_piece *p, uint64_t done, bool o
 /* All copies in one direction. False: one failed. */
 static bool copy_all(bool out)
 {
-	const uint64_t since_ns = now_ns();
+	const uint64_t since_ns = gp_memory_now_ns();
 	bool ok = true;
 
 	EACH_PIECE(p)
@@ -117,7 +109,7 @@ static bool copy_all(bool out)
 	}
 	/* Copies that were queued end before their memory is used again. */
 	ok &= !gp_memory_cuda.stream_synchronize(mover.stream);
-	mover.copies_ns = now_ns() - since_ns;
+	mover.copies_ns = gp_memory_now_ns() - since_ns;
 	return ok;
 }
 
@@ -145,16 +137,16 @@ static bool copy_all_out(void)
 static void say_moved(uint64_t bytes, const char *where, uint64_t since_ns)
 {
 	gp_memory.moved += bytes;
-	gp_memory.move_ns += now_ns() - since_ns;
+	gp_memory.move_ns += gp_memory_now_ns() - since_ns;
 	gp_log(GP_LOG_INFO, "moved %llu MiB %s in %.1f ms, %.1f of them for copies",
-	       (unsigned long long)(bytes >> 20), where, (double)(now_ns() - since_ns) / 1e6,
-	       (double)mover.copies_ns / 1e6);
+	       (unsigned long long)(bytes >> 20), where,
+	       (double)(gp_memory_now_ns() - since_ns) / 1e6, (double)mover.copies_ns / 1e6);
 }
 
 static void move_out(void)
 {
 	static atomic_int said;
-	const uint64_t since_ns = now_ns();
+	const uint64_t since_ns = gp_memory_now_ns();
 	int err;
 
 	shut();
@@ -165,7 +157,7 @@ static void move_out(void)
 	}
 	if (err) {
 		gp_log_once(&said, GP_LOG_WARN, "memory stays on the device: %s", strerror(-err));
-		atomic_store(&mover.failed_ns, now_ns());
+		atomic_store(&mover.failed_ns, gp_memory_now_ns());
 		open_again();
 		return;
 	}
@@ -186,7 +178,7 @@ static void move_out(void)
 
 static bool is_quiet(void)
 {
-	return now_ns() - atomic_load(&mover.asked_ns) >= QUIET_NS;
+	return gp_memory_now_ns() - atomic_load(&mover.asked_ns) >= QUIET_NS;
 }
 
 static bool has_room(void)
@@ -221,7 +213,7 @@ static void drop_all(void)
 static void move_in(void)
 {
 	static atomic_int said, refused;
-	const uint64_t since_ns = now_ns();
+	const uint64_t since_ns = gp_memory_now_ns();
 	int err;
 
 	/* The mover may copy again. */
@@ -275,7 +267,7 @@ static void match_host(void)
 	const bool wanted = atomic_load(&mover.wanted);
 	const uint64_t need = gp_host_allows(gp_memory.resident) ? gp_memory.resident : 0;
 
-	if (!wanted && now_ns() - atomic_load(&mover.resized_ns) < PIN_QUIET_NS)
+	if (!wanted && gp_memory_now_ns() - atomic_load(&mover.resized_ns) < PIN_QUIET_NS)
 		return;
 	atomic_store(&mover.resized, false);
 	if (gp_host_bytes() > need + need / 4 + HOST_SPARE)
@@ -286,7 +278,7 @@ static void match_host(void)
 
 void gp_memory_mover_resized(void)
 {
-	atomic_store(&mover.resized_ns, now_ns());
+	atomic_store(&mover.resized_ns, gp_memory_now_ns());
 	if (!atomic_exchange(&mover.resized, true))
 		(void)sem_post(&mover.wake);
 }
@@ -296,7 +288,7 @@ static bool may_leave(void)
 {
 	return gp_quota_had(gp_memory.device) > gp_memory.min &&
 	       gp_host_allows(atomic_load(&gp_memory.resident)) &&
-	       (!atomic_load(&mover.failed_ns) || now_ns() - mover.failed_ns > QUIET_NS);
+	       (!atomic_load(&mover.failed_ns) || gp_memory_now_ns() - mover.failed_ns > QUIET_NS);
 }
 
 /* ---- memory of an idle program -------------------------------------------------------- */
@@ -316,7 +308,7 @@ static uint64_t latest(uint64_t a, uint64_t b)
 static uint64_t until_idle_ns(void)
 {
 	const uint64_t since_ns = latest(idle.tried_ns, gp_memory_last_call_ns());
-	const uint64_t ns = now_ns() - since_ns;
+	const uint64_t ns = gp_memory_now_ns() - since_ns;
 
 	return ns < gp_memory.idle_ns ? gp_memory.idle_ns - ns : 0;
 }
@@ -387,7 +379,7 @@ static void idle_out(void)
 	}
 	idle.out = gp_memory.out;
 	gp_memory_idle(idle.out);
-	idle.tried_ns = now_ns();
+	idle.tried_ns = gp_memory_now_ns();
 	pthread_mutex_unlock(&gp_memory.lock);
 }
 
@@ -398,7 +390,7 @@ static void idle_out(void)
  */
 static bool idle_has_room(void)
 {
-	const bool both = now_ns() - atomic_load(&mover.needed_ns) < BOTH_NS;
+	const bool both = gp_memory_now_ns() - atomic_load(&mover.needed_ns) < BOTH_NS;
 	uint64_t need = gp_memory.out + (both ? gp_memory.wanted : 0);
 	size_t room, total;
 
@@ -412,10 +404,10 @@ static bool idle_has_room(void)
 /* As for an allocation that does not fit, without a lock. */
 static void make_room(void)
 {
-	if (idle_has_room() || now_ns() - idle.asked_ns < STEP_NS)
+	if (idle_has_room() || gp_memory_now_ns() - idle.asked_ns < STEP_NS)
 		return;
 	(void)gp_memory_ask(gp_memory.uuid);
-	idle.asked_ns = now_ns();
+	idle.asked_ns = gp_memory_now_ns();
 }
 
 /* gp_memory.lock held. */
@@ -426,7 +418,7 @@ static void idle_in(void)
 	move_in();
 	idle.out = gp_memory.out;
 	gp_memory_idle(idle.out);
-	idle.tried_ns = now_ns();
+	idle.tried_ns = gp_memory_now_ns();
 	if (idle.out)
 		return;
 	gp_memory.wanted = 0;
@@ -437,7 +429,7 @@ void gp_memory_mover_need(void)
 {
 	if (atomic_exchange(&mover.needed, true) || !mover.started)
 		return;
-	atomic_store(&mover.needed_ns, now_ns());
+	atomic_store(&mover.needed_ns, gp_memory_now_ns());
 	(void)sem_post(&mover.wake);
 }
 
@@ -517,7 +509,7 @@ static bool moves_on(const uint8_t uuid[16])
 
 static void ask(void)
 {
-	atomic_store(&mover.asked_ns, now_ns());
+	atomic_store(&mover.asked_ns, gp_memory_now_ns());
 	if (may_leave() && atomic_load(&gp_memory.resident) &&
 	    !atomic_exchange(&mover.wanted, true))
 		(void)sem_post(&mover.wake);
