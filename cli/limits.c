@@ -47,9 +47,8 @@ int gp_limits_parse_idle(struct gp_limits_args *args, const char *text)
 	args->idle = text;
 	if (!gp_parse_duration(text, &ns) && ns >= IDLE_MIN_NS && ns <= IDLE_MAX_NS)
 		return 0;
-	gp_fail("run: --idle-out=%s: not a time from 10ms to 24 h; write a number and a unit, such "
-		"as "
-		"30s",
+	gp_fail("run: --idle-out=%s: not a time from 10ms to 24 h; write a number and a unit, "
+		"such as 30s",
 		text);
 	return GP_ARGS_SAID;
 }

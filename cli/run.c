@@ -62,8 +62,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "mem-host", 'M', "SIZE", 0,
 	  "with --mem or --idle-out: pin at most SIZE of the host's memory, such as 64GiB; more of "
-	  "CMD's device "
-	  "memory than that does not leave",
+	  "CMD's device memory than that does not leave",
 	  0 },
 	{ 0 },
 };

@@ -65,8 +65,7 @@ static void print_kept(const struct gp_wire_memory_figures *m)
 
 	if (m->kept)
 		printf("  %s of it cannot leave: the process may pin %s of the host's memory; "
-		       "raise "
-		       "--mem-host of gpreempt run, or host_memory: of gpreempt.yaml\n",
+		       "raise --mem-host of gpreempt run, or host_memory: of gpreempt.yaml\n",
 		       gp_view_bytes(m->kept, kept), gp_view_bytes(m->host_max, most));
 }
 

@@ -112,26 +112,22 @@ static uint64_t until(uint64_t at_ns, uint64_t now_ns)
 }
 
 /* In place of the core's reason: it has none of its groups. */
-static void show_away(const struct gp_dtenant *t, uint64_t now_ns, struct gp_wire_reason *out)
+static void show_own(uint32_t reason, uint64_t for_ns, struct gp_wire_reason *out)
 {
-	out->reason = GP_WIRE_WHY_OUT;
-	out->other_pid = (int32_t)t->away.room_pid;
-	memcpy(out->other_comm, t->away.room_comm, sizeof(out->other_comm));
-	out->ahead = 0;
-	out->error = 0;
-	out->for_ns = now_ns - t->away.since_ns;
-	out->until_ns = GP_WIRE_UNKNOWN;
-}
-
-static void show_frozen(const struct gp_dtenant *t, uint64_t now_ns, struct gp_wire_reason *out)
-{
-	out->reason = GP_WIRE_WHY_FROZEN;
+	out->reason = reason;
 	out->other_pid = 0;
 	memset(out->other_comm, 0, sizeof(out->other_comm));
 	out->ahead = 0;
 	out->error = 0;
-	out->for_ns = now_ns - t->frozen.since_ns;
+	out->for_ns = for_ns;
 	out->until_ns = GP_WIRE_UNKNOWN;
+}
+
+static void show_away(const struct gp_dtenant *t, uint64_t now_ns, struct gp_wire_reason *out)
+{
+	show_own(GP_WIRE_WHY_OUT, now_ns - t->away.since_ns, out);
+	out->other_pid = (int32_t)t->away.room_pid;
+	memcpy(out->other_comm, t->away.room_comm, sizeof(out->other_comm));
 }
 
 void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg)
@@ -165,7 +161,7 @@ void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire
 	if (t->away.away)
 		show_away(t, now_ns, &out.reason);
 	if (t->frozen.frozen)
-		show_frozen(t, now_ns, &out.reason);
+		show_own(GP_WIRE_WHY_FROZEN, now_ns - t->frozen.since_ns, &out.reason);
 	if (t->who.pid == msg->pid)
 		snprintf(out.reason.why, sizeof(out.reason.why), "%s", t->why);
 	else

@@ -486,10 +486,8 @@ static int take_pool(struct gp_yaml *y, const char *text, void *to)
 static int take_as(struct gp_yaml *y, const char *text, void *to)
 {
 	y->right = "write one or each";
-	if (strcmp(text, "one") && strcmp(text, "each"))
-		return -EINVAL;
-	((struct gp_rule *)to)->one = text[0] == 'o';
-	return 0;
+	((struct gp_rule *)to)->one = !strcmp(text, "one");
+	return strcmp(text, "one") && strcmp(text, "each") ? -EINVAL : 0;
 }
 
 static int take_percent(struct gp_yaml *y, const char *text, void *to)

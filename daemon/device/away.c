@@ -39,20 +39,13 @@ static bool is_kept(const struct gp_dtenant *t, const struct gp_runtime_group *g
 	return false;
 }
 
-/* With the driver's slice: two groups at the short one would livelock the device. */
-static void run(struct gp_dtenant *t, struct gp_runtime_group *g)
-{
-	gp_runtime_own_alone(t->dev->rt, g, GP_DO_SET_SLICE);
-	gp_runtime_own_alone(t->dev->rt, g, GP_DO_RESUME);
-}
-
 static void run_kept(struct gp_dtenant *t)
 {
 	struct gp_runtime_group *g = NULL;
 
 	while ((g = gp_runtime_next(t->dev->rt, t, g)))
 		if (is_kept(t, g)) {
-			run(t, g);
+			gp_ddev_run_alone(t->dev, g);
 			if (gp_away_takes_turns(t))
 				gp_runtime_group_to_core(t->dev->rt, g);
 		}
@@ -129,7 +122,7 @@ static void run_all(struct gp_dtenant *t)
 
 	while (!gp_dtenant_is_stopped(t) && (g = gp_runtime_next(t->dev->rt, t, g))) {
 		gp_runtime_group_from_core(t->dev->rt, g);
-		run(t, g);
+		gp_ddev_run_alone(t->dev, g);
 	}
 }
 
@@ -179,10 +172,6 @@ static void executed(struct gp_job *job)
 		j->answer(t, j->away, err);
 	}
 	gp_group_job_end(&j->base);
-}
-
-static void nothing(struct gp_job *job)
-{
 }
 
 static bool was_asked(const struct gp_dtenant *t)
@@ -236,7 +225,7 @@ void gp_away_set(struct gp_dtenant *t, const struct gp_wire_away *msg,
 	} else {
 		run_all(t);
 	}
-	gp_group_job_post(&j->base, t->dev, NULL, nothing, executed);
+	gp_group_job_post(&j->base, t->dev, NULL, NULL, executed);
 }
 
 void gp_away_joined(struct gp_dtenant *t, enum gp_journal_away how)

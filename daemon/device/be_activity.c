@@ -111,7 +111,7 @@ static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 
 void gp_dtenant_observe_be(struct gp_dtenant *t, uint64_t now_ns)
 {
-	if (gp_frozen_is_off(t)) {
+	if (gp_frozen_is_off(&t->frozen)) {
 		t->on_since_ns = t->idle_since_ns = 0;
 		gp_dtenant_report(t, GP_REPORTED_IDLE, now_ns);
 		return;

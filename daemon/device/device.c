@@ -120,10 +120,22 @@ enum gp_wire_usage gp_ddev_usage(const struct gp_ddev *dev)
 
 /* ---- groups ------------------------------------------------------------------- */
 
+void gp_ddev_run_alone(struct gp_ddev *dev, struct gp_runtime_group *g)
+{
+	if (dev->caps.caps & GP_CAP_SLICES)
+		gp_runtime_own_alone(dev->rt, g, GP_DO_SET_SLICE);
+	if (dev->caps.caps & GP_CAP_SUSPEND)
+		gp_runtime_own_alone(dev->rt, g, GP_DO_RESUME);
+}
+
+static void nothing(struct gp_job *job)
+{
+}
+
 void gp_group_job_post(struct gp_group_job *j, struct gp_ddev *dev, struct gp_runtime_group *group,
 		       void (*work)(struct gp_job *job), void (*done)(struct gp_job *job))
 {
-	j->job.work = work;
+	j->job.work = work ? work : nothing;
 	j->job.done = done;
 	j->dev = dev;
 	j->group = group;

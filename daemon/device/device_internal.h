@@ -25,8 +25,11 @@ struct gp_group_job {
 	struct gp_runtime_group *group;
 	struct gp_group *hal;
 };
+/** @work: NULL: only wait for the calls and jobs before it. */
 void gp_group_job_post(struct gp_group_job *j, struct gp_ddev *dev, struct gp_runtime_group *group,
 		       void (*work)(struct gp_job *job), void (*done)(struct gp_job *job));
+/** Resume @group with the driver's slice: two at the short one would livelock the device. */
+void gp_ddev_run_alone(struct gp_ddev *dev, struct gp_runtime_group *group);
 /** A call or a job is over: free its place, and let a virtual clock go on. */
 void gp_ddev_over(void *host);
 /** Frees the job and the places that waited for it. The last call of its done(). */

@@ -19,11 +19,6 @@ struct thaw_job {
 	uint32_t tenant;
 };
 
-bool gp_frozen_is_off(const struct gp_dtenant *t)
-{
-	return t->frozen.frozen || t->frozen.thaws;
-}
-
 /* ---- off ------------------------------------------------------------------------- */
 
 static void leave_core(struct gp_dtenant *t, bool those_that_run)
@@ -71,16 +66,10 @@ void gp_frozen_follow(struct gp_dtenant *t)
 
 static void run_all(struct gp_dtenant *t)
 {
-	const uint32_t caps = t->dev->caps.caps;
 	struct gp_runtime_group *g = NULL;
 
-	while ((g = gp_runtime_next(t->dev->rt, t, g))) {
-		/* Two groups at the short slice would livelock the device. */
-		if (caps & GP_CAP_SLICES)
-			gp_runtime_own_alone(t->dev->rt, g, GP_DO_SET_SLICE);
-		if (caps & GP_CAP_SUSPEND)
-			gp_runtime_own_alone(t->dev->rt, g, GP_DO_RESUME);
-	}
+	while ((g = gp_runtime_next(t->dev->rt, t, g)))
+		gp_ddev_run_alone(t->dev, g);
 }
 
 static bool any_is_off(const struct gp_dtenant *t)
@@ -109,10 +98,6 @@ static void came_back(struct gp_dtenant *t)
 	gp_ddev_observe_pages(t->dev);
 }
 
-static void nothing(struct gp_job *job)
-{
-}
-
 /* If a group could not be resumed, gp_frozen_check() tries again. */
 static void thawed(struct gp_job *job)
 {
@@ -136,7 +121,7 @@ static void thaw(struct gp_dtenant *t)
 	j->tenant = t->id;
 	if (!t->away.away && !t->banned)
 		run_all(t);
-	gp_group_job_post(&j->base, t->dev, NULL, nothing, thawed);
+	gp_group_job_post(&j->base, t->dev, NULL, NULL, thawed);
 }
 
 static bool may_thaw(const struct gp_dtenant *t)

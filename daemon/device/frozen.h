@@ -25,10 +25,14 @@ struct gp_frozen {
 	uint64_t since_ns, back_ns;
 };
 
+/** Is it, or was it until now? Its groups are suspended. */
+static inline bool gp_frozen_is_off(const struct gp_frozen *f)
+{
+	return f->frozen || f->thaws;
+}
+
 /** Its cgroup is frozen, or no longer. */
 void gp_frozen_set(struct gp_dtenant *tenant, bool frozen);
-/** Is it, or was it until now? Its groups are suspended. */
-bool gp_frozen_is_off(const struct gp_dtenant *tenant);
 /** It has other groups now. */
 void gp_frozen_follow(struct gp_dtenant *tenant);
 /** Once a second: a call may have failed, and a thaw may have come too soon after the last. */

@@ -222,7 +222,7 @@ static bool is_guessed(const struct gp_dtenant *t)
 
 static uint32_t how_idle(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	if (gp_frozen_is_off(t))
+	if (gp_frozen_is_off(&t->frozen))
 		return 0;
 	if (may_have_work(t, now_ns))
 		return GP_IDLE_UNSURE;
@@ -354,7 +354,7 @@ enum gp_reported gp_dtenant_activity(const struct gp_dtenant *t, uint64_t now_ns
 {
 	enum gp_reported says;
 
-	if (gp_frozen_is_off(t))
+	if (gp_frozen_is_off(&t->frozen))
 		return GP_REPORTED_IDLE;
 	says = page_activity(t, now_ns, ahead_ns);
 	/* Where it cannot take the device itself, it is taken for it, and in time. */
@@ -693,7 +693,7 @@ static void make_preemptible(struct gp_dtenant *t)
 /* While it is away, or frozen, the core does not decide about @group. */
 static int add_group(struct gp_dtenant *t, struct gp_group *group)
 {
-	return t->away.away || gp_frozen_is_off(t) ?
+	return t->away.away || gp_frozen_is_off(&t->frozen) ?
 		       gp_runtime_group_outside(t->dev->rt, t->id, t, group) :
 		       gp_runtime_group_add(t->dev->rt, t->id, t, group);
 }

@@ -175,7 +175,7 @@ void gp_dtenant_used(struct gp_dtenant *tenant, uint64_t ns);
 /** Must none of its groups run: is it banned or frozen? */
 static inline bool gp_dtenant_is_stopped(const struct gp_dtenant *tenant)
 {
-	return tenant->banned || tenant->frozen.frozen || tenant->frozen.thaws;
+	return tenant->banned || gp_frozen_is_off(&tenant->frozen);
 }
 
 /** Off, until its process ends or the daemon does. */

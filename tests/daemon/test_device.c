@@ -1456,7 +1456,7 @@ static void test_thaws_once_a_second(void **state)
 	gp_frozen_check(a->tenant);
 	settle();
 	assert_true(done_in(a, 20 * MS) > 0);
-	assert_false(gp_frozen_is_off(a->tenant));
+	assert_false(gp_frozen_is_off(&a->tenant->frozen));
 }
 
 /* New groups of a frozen tenant do not run either, and it may leave as it is. */
