@@ -63,7 +63,7 @@ static void make_way(struct gp_sched *s)
 	for (size_t i = 0; i < s->groups; i++) {
 		struct gp_group_state *g = &s->group[i];
 
-		g->make_way = gp_is_be_group(s, g) && g->run != GP_RUN_OFF && is_long(s, g);
+		g->make_way = gp_is_be_group(s, g) && g->run != GP_RUN_OFF;
 	}
 }
 
@@ -132,11 +132,9 @@ void gp_pile_reconcile(struct gp_sched *s)
 	bool needed = false;
 
 	s->piles = can_pile(s) && any_lately(s) && all_pile(s);
-	if (!any_lately(s))
-		return;
 	for (size_t i = 0; i < s->tenants; i++)
 		needed |= needs_device(&s->tenant[i]);
-	/* A late preemption is useless, and so is one of a group whose long slice was refused. */
+	/* A late preemption is useless, and so is one of a group without a long slice. */
 	if (!needed)
 		s->way_again_ns = 0;
 	for (size_t i = 0; i < s->groups; i++)
