@@ -23,6 +23,8 @@ SPLAT = re.compile(
     r'|soft lockup|refcount_t:|list_add corruption|list_del corruption|slab-'
     r'|unreferenced object|scheduling while atomic|sleeping function called'
     r'|simgpu.*CHECK|unable to handle|divide error|stack segment|Kernel panic')
+# A host that stops a virtual CPU for long causes these as well.
+SLOW_HOST = re.compile(r'INFO: task .* blocked|INFO: rcu|rcu: INFO|soft lockup')
 # After these the guest may be broken: later tests get a new one.
 FATAL = re.compile(r'Oops|kernel BUG|BUG:|KASAN|general protection|Kernel panic|unable to handle'
                    r'|possible circular|possible recursive|INFO: task|soft lockup|refcount_t:')
@@ -31,6 +33,9 @@ CMDLINE = ('console=ttyS0 quiet loglevel=4 oops=panic panic=-1 nokaslr mitigatio
            'no_timer_check cryptomgr.notests random.trust_cpu=on printk.devkmsg=on '
            'log_buf_len=4M rdinit=/init')
 
+
+# The name of what is outside of tests.
+BETWEEN = '(between tests)'
 
 # rdrand: without it the kernel waits for entropy.
 PLAIN_CPU = 'qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16'
@@ -59,6 +64,9 @@ class Outcome:
         self.name = name
         self.output = []
         self.log = []
+        # Between tests: the tests of this guest by name, and the outcomes of those that ran.
+        self.tests = []
+        self.ran = []
         self.how = None
         self.seconds = 0.0
         self.host_seconds = 0.0
@@ -111,11 +119,51 @@ class Outcome:
         return [f'kernel: {line}' for line in self.log if SPLAT.search(line)
                 and not any(rx.search(line) for rx in allowed)][:8]
 
+    def may_be_the_host(self):
+        """A second try is allowed: the kernel has no complaint, or one that a slow host causes."""
+        return all(SLOW_HOST.search(line) for line in self.splats())
+
     def is_fatal(self):
         allowed = self.allowed()
         return self.how in (None, 'timeout', 'stuck') or any(
             FATAL.search(line) and not any(rx.search(line) for rx in allowed)
             for line in self.log)
+
+
+class Spent:
+    """The seconds that count for QEMU's limit. A stopped or busy host is not QEMU's fault.
+
+    In virtual time they are QEMU's CPU time, and a tenth of the rest, for a QEMU that is blocked.
+    In the wall's time they are the time that passed while this process ran itself.
+    """
+
+    STEP_S = 2.0            # select() below returns at least each second
+
+    def __init__(self, pid, virtual):
+        self.pid = pid
+        self.virtual = virtual
+        self.total = 0.0
+        self.cpu = 0.0
+        self.last = time.monotonic()
+
+    def cpu_seconds(self):
+        try:
+            with open(f'/proc/{self.pid}/stat', encoding='utf-8', errors='replace') as f:
+                fields = f.read().rpartition(')')[2].split()
+        except OSError:
+            return self.cpu
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+    def seconds(self):
+        now = time.monotonic()
+        step = min(now - self.last, self.STEP_S)
+        self.last = now
+        if self.virtual:
+            cpu = self.cpu_seconds()
+            step = max(cpu - self.cpu, step / 10)
+            self.cpu = cpu
+        self.total += step
+        return self.total
 
 
 class Boot:
@@ -126,16 +174,19 @@ class Boot:
 
     def __init__(self, argv, limits, log_dir, label, on_end=None, between=90):
         self.argv = argv
+        self.virtual = '-icount' in argv
         self.limits = limits
         self.between = between
         self.label = label
         self.on_end = on_end or (lambda outcome: None)
         self.outcomes = {}
-        self.other = Outcome('(between tests)')
+        self.other = Outcome(BETWEEN)
         self.other.how = 'exit 0'
         self.done = False
         self.current = None
-        self.started = 0.0
+        self.started = 0.0          # of the host's clock
+        self.spent = None
+        self.begun = 0.0            # of self.spent
         os.makedirs(log_dir, exist_ok=True)
         self.transcript = os.path.join(log_dir, f'{label}.log')
 
@@ -145,7 +196,7 @@ class Boot:
         target = self.current or self.other
         if kind == 'T':
             self.current = self.outcomes[text] = Outcome(text)
-            self.started = time.monotonic()
+            self.start_clock()
         elif kind == 'O':
             target.output.append(text)
         elif kind == 'K':
@@ -162,15 +213,18 @@ class Boot:
             if self.current.is_fatal():
                 self.done = True
             self.current = None
-            self.started = time.monotonic()
+            self.start_clock()
         elif kind == 'DONE':
             self.done = True
 
-    def limit(self):
-        """The end of the host's time limit."""
-        if self.current:
-            return self.started + self.limits.get(self.current.name, 120)
-        return self.started + self.between
+    def start_clock(self):
+        self.started = time.monotonic()
+        self.begun = self.spent.seconds()
+
+    def left(self):
+        """Seconds until QEMU's limit."""
+        limit = self.limits.get(self.current.name, 120) if self.current else self.between
+        return self.begun + limit - self.spent.seconds()
 
     def follow(self, pipe, transcript):
         """Read lines until the plan is done, QEMU ends, or the limit is reached."""
@@ -178,7 +232,7 @@ class Boot:
         sel.register(pipe, selectors.EVENT_READ)
         rest = b''
         while not self.done:
-            left = self.limit() - time.monotonic()
+            left = self.left()
             if left <= 0:
                 target = self.current or self.other
                 target.how = 'timeout'
@@ -202,13 +256,16 @@ class Boot:
         sel.close()
 
     def run(self):
-        self.started = time.monotonic()
         with open(self.transcript, 'w', encoding='utf-8') as transcript, \
+                open(self.transcript + '.qemu', 'wb') as errors, \
                 subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=open(self.transcript + '.qemu', 'wb')) as qemu:
+                                 stderr=errors) as qemu:
+            self.spent = Spent(qemu.pid, self.virtual)
+            self.start_clock()
             try:
                 self.follow(qemu.stdout, transcript)
-                self.wait_off(qemu)
+                if self.done:
+                    self.wait_off(qemu)
             finally:
                 qemu.kill()
         if self.current and self.current.how is None:

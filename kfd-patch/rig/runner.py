@@ -174,8 +174,8 @@ def files_for(session, tests):
     return files
 
 
-def boot_once(session, tests, label, report):
-    """One QEMU; return the tests that did not run."""
+def boot_once(session, tests, label, report, last):
+    """One QEMU; return the tests that did not run, and whether none did. @last: report that."""
     first = tests[0]
     plan = plan_of(session, tests)
     initrd = session.archive(label, plan, files_for(session, tests))
@@ -196,19 +196,26 @@ def boot_once(session, tests, label, report):
     if boot.other.splats() or boot.other.how != 'exit 0':
         boot.other.output = ['1..1', 'ok 1 - between tests']
         boot.other.transcript = boot.transcript
+        boot.other.tests = [t.name for t in tests]
+        boot.other.ran = list(boot.outcomes.values())
+        if not boot.outcomes and boot.other.may_be_the_host() and not last:
+            say(f'# the guest of {first.name} ran no test: {boot.transcript}; a second time')
+            return tests, True
         report(boot.other)
         if not boot.outcomes:
-            return []
-    return [t for t in tests if t.name not in boot.outcomes]
+            return [], True
+    return [t for t in tests if t.name not in boot.outcomes], False
 
 
 def run_boot(session, tests, cores, report):
-    """Boot, and boot again for the remaining tests of a broken guest."""
+    """Boot, and boot again for the remaining tests of a broken guest. A guest that ran no test,
+    without a complaint of its kernel, gets a second try."""
     first = tests[0]
     taken = cores.take(1 if (session.args.time or first.time) == 'virtual' else 2)
+    idle = False
     try:
         while tests:
-            tests = boot_once(session, tests, session.label(tests[0].name), report)
+            tests, idle = boot_once(session, tests, session.label(tests[0].name), report, idle)
     finally:
         cores.give(taken)
 
@@ -274,16 +281,17 @@ class Report:
         self.passed, self.failed, self.skipped = (
             a + b for a, b in zip((self.passed, self.failed, self.skipped), counts))
 
-    def take_failures(self, names, most):
-        """Which of @names failed; these no longer count. None if they are more than @most, if
-        the kernel's log has a complaint, or if a guest failed between tests."""
+    def take_failures(self, most):
+        """The names of the tests to run again; these no longer count. After a failure between
+        tests they are all tests of that guest. None if more than @most failed, or if a kernel has a
+        complaint that no slow host explains."""
         failed = self.failures
-        if len(failed) > most or any(o.splats() or o.name not in names for o in failed):
+        if len(failed) > most or not all(o.may_be_the_host() for o in failed):
             return []
         self.failures = []
-        for outcome in failed:
+        for outcome in {id(o): o for f in failed for o in (f, *f.ran)}.values():
             self.add([-n for n in outcome.points()[:3]])
-        return [o.name for o in failed]
+        return [name for o in failed for name in o.tests or [o.name]]
 
     def total(self, tally=None, again=()):
         passed_now = set(again) - {o.name for o in self.failures}
@@ -299,7 +307,7 @@ class Report:
 def run_again(session, tests, report, most):
     """Run up to @most failed tests a second time, each in a guest of its own. Returns their
     names."""
-    names = report.take_failures([t.name for t in tests], most)
+    names = report.take_failures(most)
     for test in (t for t in tests if t.name in names):
         say(f'# {test.name}: a second time, alone')
         run_tests(session, [test], report)
