@@ -13,6 +13,7 @@
 
 #include "preload/got.h"
 #include "preload/memory.h"
+#include "preload/own.h"
 #include "preload/quota.h"
 #include "preload/watch.h"
 
@@ -157,6 +158,41 @@ static int our_cuMemFree_v2(uint64_t at)
 	gp_quota_leave(&q, result);
 	return result;
 }
+
+/* @repeat: while others give room. */
+#define OWN(symbol, function, repeat, count, ...)                                                \
+	static int our_##symbol(GP_PARAMS_##count(__VA_ARGS__))                                  \
+	{                                                                                        \
+		const uint64_t words[] = { GP_WORDS_##count(__VA_ARGS__) };                      \
+		struct gp_quota_call q;                                                          \
+		struct gp_memory_try t = { 0 };                                                  \
+		struct gp_watched w;                                                             \
+		int result = gp_quota_enter(&q, GP_ID_##symbol, words);                          \
+		bool seen;                                                                       \
+                                                                                                 \
+		if (result)                                                                      \
+			return result;                                                           \
+		seen = gp_watch_enter(&w, GP_CALL_SYNC, NULL);                                   \
+		do {                                                                             \
+			result = function(DRIVER(symbol, count, __VA_ARGS__), GP_NAMES_##count); \
+		} while ((repeat) && gp_memory_again(&t, result));                               \
+		if (seen)                                                                        \
+			gp_watch_end(&w, result);                                                \
+		gp_quota_leave(&q, result);                                                      \
+		return result;                                                                   \
+	}
+
+OWN(cuMemCreate, gp_own_create, true, 4, P, L, P, L)
+OWN(cuMemRelease, gp_own_release, false, 1, L)
+OWN(cuMemRetainAllocationHandle, gp_own_retain, false, 2, P, P)
+OWN(cuMemMap, gp_own_map, false, 5, L, L, L, L, L)
+OWN(cuMemUnmap, gp_own_unmap, false, 2, L, L)
+OWN(cuMemSetAccess, gp_own_access, false, 4, L, L, P, L)
+OWN(cuMemGetAllocationPropertiesFromHandle, gp_own_properties, false, 2, P, L)
+OWN(cuMemExportToShareableHandle, gp_own_export, false, 4, P, L, U, L)
+OWN(cuMemGetHandleForAddressRange, gp_own_range_handle, false, 5, P, L, L, U, L)
+OWN(cuMulticastBindMem, gp_own_bind, false, 6, L, L, L, L, L, L)
+OWN(cuMulticastBindAddr, gp_own_bind_at, false, 5, L, L, L, L, L)
 
 static int our_cuMemGetInfo_v2(void *free, void *total)
 {

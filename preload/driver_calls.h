@@ -31,6 +31,7 @@ enum gp_call_kind {
 	GP_CALL_ALLOC,	     /* like ROOM; memory.c may do it instead */
 	GP_CALL_FREE,	     /* frees memory of an ALLOC */
 	GP_CALL_RANGE,	     /* finds the piece of an ALLOC */
+	GP_CALL_OWN,	     /* memory by handles (own.c) */
 	GP_CALL_INFO,	     /* reports how much memory is free */
 	GP_CALL_USE,	     /* names memory, and is no work of a request */
 	GP_CALL_LOOKUP,	     /* finds other calls */
@@ -52,6 +53,7 @@ enum gp_call_kind {
 #define GP_SEEN_ALLOC(...) __VA_ARGS__
 #define GP_SEEN_FREE(...) __VA_ARGS__
 #define GP_SEEN_RANGE(...) __VA_ARGS__
+#define GP_SEEN_OWN(...) __VA_ARGS__
 #define GP_SEEN_USE(...) __VA_ARGS__
 #define GP_SEEN_HOST(...)
 #define GP_SEEN_RECORD(...) __VA_ARGS__

@@ -9,6 +9,7 @@
 #include "client/engine.h"
 #include "preload/calls.h"
 #include "preload/host.h"
+#include "preload/own.h"
 #include "preload/quota.h"
 #include "runtime/duration.h"
 #include "runtime/log.h"
@@ -238,12 +239,12 @@ static struct gp_memory_piece **bucket_of(uint64_t at)
 	return &gp_memory.bucket[(at >> 21) % GP_MEMORY_BUCKETS];
 }
 
-/* The link to the piece that begins at @at; gp_memory.lock held. */
+/* The link to the piece of cuMemAlloc() that begins at @at; gp_memory.lock held. */
 static struct gp_memory_piece **find(uint64_t at)
 {
 	struct gp_memory_piece **link = bucket_of(at);
 
-	while (*link && (*link)->at != at)
+	while (*link && ((*link)->at != at || (*link)->own))
 		link = &(*link)->next;
 	return link;
 }
@@ -252,7 +253,7 @@ static struct gp_memory_piece *around(uint64_t at)
 {
 	for (size_t i = 0; i < GP_MEMORY_BUCKETS; i++)
 		for (struct gp_memory_piece *p = gp_memory.bucket[i]; p; p = p->next)
-			if (at >= p->at && at - p->at < p->asked)
+			if (!p->own && at >= p->at && at - p->at < p->asked)
 				return p;
 	return NULL;
 }
@@ -262,7 +263,7 @@ static struct gp_memory_prop prop(void)
 	return (struct gp_memory_prop){ .type = 1, .location = { 1, gp_memory.device } };
 }
 
-int gp_memory_fill(struct gp_memory_piece *p)
+static int fill_alone(struct gp_memory_piece *p)
 {
 	const struct gp_memory_cuda *cu = &gp_memory_cuda;
 	const struct gp_memory_access access = { { 1, gp_memory.device }, 3 };
@@ -286,8 +287,17 @@ int gp_memory_fill(struct gp_memory_piece *p)
 	return 0;
 }
 
+int gp_memory_fill(struct gp_memory_piece *p)
+{
+	return p->own ? gp_own_fill(p) : fill_alone(p);
+}
+
 void gp_memory_unfill(struct gp_memory_piece *p)
 {
+	if (p->own) {
+		gp_own_unfill(p);
+		return;
+	}
 	gp_memory_cuda.mem_unmap(p->at, p->bytes);
 	gp_memory_cuda.mem_release(p->handle);
 	p->handle = 0;
@@ -305,14 +315,50 @@ static int make(struct gp_memory_piece *p)
 	return err;
 }
 
+/* gp_memory.lock held. */
+static bool resized;
+
+static void count_more(const struct gp_memory_piece *p)
+{
+	gp_memory.resident += p->bytes;
+	gp_memory.asked += p->asked;
+	gp_memory_mover_resized();
+	resized = true;
+}
+
+static void count_less(const struct gp_memory_piece *p)
+{
+	gp_memory.resident -= p->bytes;
+	gp_memory.asked -= p->asked;
+	gp_memory_mover_resized();
+	resized = true;
+}
+
+void gp_memory_list(struct gp_memory_piece *p)
+{
+	struct gp_memory_piece **link = bucket_of(p->at);
+
+	p->next = *link;
+	*link = p;
+	count_more(p);
+}
+
+void gp_memory_unlist(struct gp_memory_piece *p)
+{
+	struct gp_memory_piece **link = bucket_of(p->at);
+
+	while (*link != p)
+		link = &(*link)->next;
+	*link = p->next;
+	count_less(p);
+}
+
 /* The piece is on the device, and in no bucket any more. */
 static void unmake(struct gp_memory_piece *p)
 {
 	gp_memory_unfill(p);
 	gp_memory_cuda.mem_address_free(p->at, p->bytes);
-	gp_memory.resident -= p->bytes;
-	gp_memory.asked -= p->asked;
-	gp_memory_mover_resized();
+	count_less(p);
 	free(p);
 }
 
@@ -320,7 +366,7 @@ static void unmake(struct gp_memory_piece *p)
  * Pieces are on the device of the first allocation. False: this one is on another, or nothing
  * can move here.
  */
-static bool on_the_device(void)
+bool gp_memory_on_device(void)
 {
 	static atomic_int said;
 	const struct gp_memory_prop want = prop();
@@ -347,53 +393,65 @@ static bool on_the_device(void)
 	return !err;
 }
 
-static int alloc_piece(uint64_t *at, uint64_t bytes, bool *ours)
-{
-	struct gp_memory_piece *p = calloc(1, sizeof(*p)), **link;
-	int err = CU_OUT_OF_MEMORY;
-
-	note_call();
-	pthread_mutex_lock(&gp_memory.lock);
-	if (is_shut() && bytes > gp_memory.wanted)
-		gp_memory.wanted = bytes;
-	wait_until_open();
-	*ours = p && on_the_device() && bytes <= UINT64_MAX - granularity;
-	if (*ours) {
-		p->asked = bytes;
-		p->bytes = (bytes + granularity - 1) / granularity * granularity;
-		gp_memory_cuda.ctx_get_current(&p->context);
-		err = make(p);
-	}
-	if (!err) {
-		link = bucket_of(p->at);
-		p->next = *link;
-		*link = p;
-		gp_memory.resident += p->bytes;
-		gp_memory.asked += p->asked;
-		gp_memory_mover_resized();
-		*at = p->at;
-	}
-	pthread_mutex_unlock(&gp_memory.lock);
-	if (!err)
-		gp_memory_changed(gp_memory.uuid);
-	if (err)
-		free(p);
-	return err;
-}
-
 static bool is_on(void)
 {
 	return atomic_load(&gp_memory_state) && !gp_engine_state() && !gp_memory_is_mover();
 }
 
+bool gp_memory_lock(uint64_t bytes)
+{
+	if (!is_on())
+		return false;
+	note_call();
+	pthread_mutex_lock(&gp_memory.lock);
+	if (is_shut() && bytes > gp_memory.wanted)
+		gp_memory.wanted = bytes;
+	wait_until_open();
+	return true;
+}
+
+void gp_memory_unlock(void)
+{
+	const bool changed = resized;
+
+	resized = false;
+	pthread_mutex_unlock(&gp_memory.lock);
+	if (changed)
+		gp_memory_changed(gp_memory.uuid);
+}
+
+/* gp_memory.lock held. */
+static int alloc_piece(uint64_t *at, uint64_t bytes)
+{
+	struct gp_memory_piece *p = calloc(1, sizeof(*p));
+	int err = CU_OUT_OF_MEMORY;
+
+	if (p) {
+		p->asked = bytes;
+		p->bytes = (bytes + granularity - 1) / granularity * granularity;
+		gp_memory_cuda.ctx_get_current(&p->context);
+		err = make(p);
+	}
+	if (err) {
+		free(p);
+		return err;
+	}
+	gp_memory_list(p);
+	*at = p->at;
+	return 0;
+}
+
 int gp_memory_alloc(int (*driver)(void *at, uint64_t bytes), void *at, uint64_t bytes)
 {
-	bool ours = false;
-	int err;
+	bool ours;
+	int err = 0;
 
-	if (!at || bytes < LEAST_BYTES || !is_on())
+	if (!at || bytes < LEAST_BYTES || !gp_memory_lock(bytes))
 		return driver(at, bytes);
-	err = alloc_piece(at, bytes, &ours);
+	ours = gp_memory_on_device() && bytes <= UINT64_MAX - granularity;
+	if (ours)
+		err = alloc_piece(at, bytes);
+	gp_memory_unlock();
 	return ours ? err : driver(at, bytes);
 }
 
@@ -415,10 +473,8 @@ int gp_memory_free(int (*driver)(uint64_t at), uint64_t at)
 	struct gp_memory_piece **link, *p;
 	int err;
 
-	if (!at || !is_on())
+	if (!at || !gp_memory_lock(0))
 		return driver(at);
-	pthread_mutex_lock(&gp_memory.lock);
-	wait_until_open();
 	p = *find(at);
 	if (p && !p->freeing)
 		p->freeing = true;
@@ -433,8 +489,7 @@ int gp_memory_free(int (*driver)(uint64_t at), uint64_t at)
 	link = find(at);
 	*link = p->next;
 	unmake(p);
-	pthread_mutex_unlock(&gp_memory.lock);
-	gp_memory_changed(gp_memory.uuid);
+	gp_memory_unlock();
 	return err;
 }
 
@@ -449,6 +504,9 @@ int gp_memory_range(int (*driver)(void *base, void *bytes, uint64_t at), void *b
 		return driver(base, bytes, at);
 	pthread_mutex_lock(&gp_memory.lock);
 	p = around(at);
+	/* Other memory may be out. */
+	if (!p)
+		wait_until_open();
 	if (p && base_out)
 		*base_out = p->at;
 	if (p && bytes_out)
@@ -465,14 +523,16 @@ void gp_memory_context_gone(void *context)
 	wait_until_open();
 	for (size_t i = 0; i < GP_MEMORY_BUCKETS; i++)
 		for (struct gp_memory_piece **link = &gp_memory.bucket[i], *p; (p = *link);) {
-			if (p->context != context || p->freeing) {
+			if (p->own && p->context == context)
+				p->context = NULL;
+			if (p->own || p->context != context || p->freeing) {
 				link = &p->next;
 				continue;
 			}
 			*link = p->next;
 			unmake(p);
 		}
-	pthread_mutex_unlock(&gp_memory.lock);
+	gp_memory_unlock();
 }
 
 /* ---- room from others ------------------------------------------------------------ */

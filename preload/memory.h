@@ -34,13 +34,16 @@ enum gp_memory_use {
 
 extern _Atomic(int) gp_memory_state;
 
+struct gp_own;
+
 /** One allocation that can leave. */
 struct gp_memory_piece {
 	struct gp_memory_piece *next;
 	uint64_t at, bytes, asked; /* asked: as the program did */
 	uint64_t handle;	   /* 0: out */
 	uint64_t host;		   /* out: place of its copy in the host's memory (host.h) */
-	void *context;		   /* current at its allocation */
+	void *context;		   /* current at its allocation; NULL: none is left */
+	struct gp_own *own; /* of the program's own cuMemCreate() (own.h); NULL: cuMemAlloc() */
 	bool freeing;
 };
 
@@ -120,6 +123,17 @@ int gp_memory_alloc(int (*driver)(void *at, uint64_t bytes), void *at, uint64_t 
 int gp_memory_free(int (*driver)(uint64_t at), uint64_t at);
 int gp_memory_range(int (*driver)(void *base, void *bytes, uint64_t at), void *base, void *bytes,
 		    uint64_t at);
+/**
+ * Take gp_memory.lock once all memory is on the device, for an allocation of @bytes or 0. False:
+ * no memory of this caller's can leave, and the lock is not held.
+ */
+bool gp_memory_lock(uint64_t bytes);
+void gp_memory_unlock(void);
+/** Can memory of the current device leave? gp_memory.lock held, as in the next two. */
+bool gp_memory_on_device(void);
+/** @piece can leave from now on, or no more. It is on the device, with at, bytes and asked set. */
+void gp_memory_list(struct gp_memory_piece *piece);
+void gp_memory_unlist(struct gp_memory_piece *piece);
 /** @context was destroyed: its pieces are gone. */
 void gp_memory_context_gone(void *context);
 

@@ -331,7 +331,7 @@ static size_t list_contexts(void *context[CONTEXTS])
 	{
 		for (i = 0; i < n && context[i] != p->context;)
 			i++;
-		if (i < n || n > CONTEXTS)
+		if (i < n || n > CONTEXTS || !p->context)
 			continue;
 		if (n < CONTEXTS)
 			context[n] = p->context;

@@ -71,6 +71,7 @@ enum gp_soft_virtual {
 	GP_SOFT_MAP,	     /* a: address, b: bytes, handle */
 	GP_SOFT_UNMAP,	     /* a: address, b: bytes */
 	GP_SOFT_ACCESS,	     /* a: address, b: bytes, access: 0, 1 or 3 */
+	GP_SOFT_RETAIN,	     /* a: address; reply: value another handle of what is mapped there */
 };
 
 enum gp_soft_conn_kind {

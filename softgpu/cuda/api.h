@@ -161,6 +161,7 @@ typedef struct {
 	X(4, cuMemCreate, CUmemGenericAllocationHandle *, handle, size_t, bytes,                   \
 	  const CUmemAllocationProp *, prop, uint64_t, flags)                                      \
 	X(1, cuMemRelease, CUmemGenericAllocationHandle, handle)                                   \
+	X(2, cuMemRetainAllocationHandle, CUmemGenericAllocationHandle *, handle, void *, ptr)     \
 	X(5, cuMemMap, CUdeviceptr, ptr, size_t, bytes, size_t, offset,                            \
 	  CUmemGenericAllocationHandle, handle, uint64_t, flags)                                   \
 	X(2, cuMemUnmap, CUdeviceptr, ptr, size_t, bytes)                                          \

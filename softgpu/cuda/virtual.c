@@ -57,6 +57,13 @@ CUresult do_cuMemRelease(CUmemGenericAllocationHandle handle)
 	return change(GP_SOFT_RELEASE, handle, 0, 0, 0, NULL);
 }
 
+CUresult do_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *ptr)
+{
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	return change(GP_SOFT_RETAIN, (uint64_t)ptr, 0, 0, 0, handle);
+}
+
 CUresult do_cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset,
 		     CUmemGenericAllocationHandle handle, uint64_t flags)
 {

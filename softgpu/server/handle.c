@@ -237,6 +237,8 @@ static int virtual_change(struct soft_server *s, struct soft_conn *c, uint64_t *
 		return soft_fault_planted(s, "map") ?
 			       -ENOMEM :
 			       soft_virtual_map(p, req->a, req->b, req->u.virt.handle);
+	case GP_SOFT_RETAIN:
+		return soft_physical_retain(s, p, req->a, value);
 	case GP_SOFT_UNMAP:
 		return soft_virtual_unmap(s, p, req->a, req->b);
 	case GP_SOFT_ACCESS:

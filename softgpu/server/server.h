@@ -236,6 +236,8 @@ struct soft_region *soft_region_get(struct soft_proc *p, uint64_t addr, uint64_t
 /* virtual.c: each returns 0 or -errno */
 int soft_physical_create(struct soft_server *s, struct soft_proc *p, uint64_t bytes, uint64_t *id);
 int soft_physical_release(struct soft_server *s, struct soft_proc *p, uint64_t id);
+/** Another handle of the memory that is mapped at @addr. */
+int soft_physical_retain(struct soft_server *s, struct soft_proc *p, uint64_t addr, uint64_t *id);
 /** A file of it, the caller's; or -errno. */
 int soft_physical_file(struct soft_proc *p, uint64_t id);
 int soft_virtual_reserve(struct soft_proc *p, uint64_t bytes, uint64_t align, uint64_t *addr);

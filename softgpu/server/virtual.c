@@ -56,6 +56,15 @@ static void memory_put(struct soft_server *s, struct soft_proc *p, struct soft_p
 
 /* ---- physical memory ------------------------------------------------------- */
 
+static uint64_t handle_add(struct soft_server *s, struct soft_proc *p, struct soft_handle *h)
+{
+	p->mapping_count++;
+	h->id = ++s->next_token;
+	h->next = p->handles;
+	p->handles = h;
+	return h->id;
+}
+
 int soft_physical_create(struct soft_server *s, struct soft_proc *p, uint64_t bytes, uint64_t *id)
 {
 	struct soft_handle *h;
@@ -78,13 +87,9 @@ int soft_physical_create(struct soft_server *s, struct soft_proc *p, uint64_t by
 		return -ENOMEM;
 	}
 	*h->memory = (struct soft_physical){ .bytes = bytes, .uses = 1, .fd = fd };
-	p->mapping_count++;
 	p->device_bytes += bytes;
 	s->device_bytes += bytes;
-	h->id = ++s->next_token;
-	h->next = p->handles;
-	p->handles = h;
-	*id = h->id;
+	*id = handle_add(s, p, h);
 	return 0;
 }
 
@@ -272,6 +277,32 @@ int soft_virtual_access(struct soft_proc *p, uint64_t addr, uint64_t bytes, uint
 	for (struct soft_mapping *m = r->mappings; m; m = m->next)
 		if (overlap(m, addr, bytes))
 			m->access = access;
+	return 0;
+}
+
+static struct soft_mapping *mapping_with(struct soft_proc *p, uint64_t addr)
+{
+	struct soft_region *r = reservation(p, addr, 1);
+	struct soft_mapping *m = r ? r->mappings : NULL;
+
+	while (m && !overlap(m, addr, 1))
+		m = m->next;
+	return m;
+}
+
+int soft_physical_retain(struct soft_server *s, struct soft_proc *p, uint64_t addr, uint64_t *id)
+{
+	struct soft_mapping *m = mapping_with(p, addr);
+	struct soft_handle *h;
+
+	if (!m)
+		return -EINVAL;
+	h = p->mapping_count < MAPPINGS_MAX ? calloc(1, sizeof(*h)) : NULL;
+	if (!h)
+		return -ENOMEM;
+	h->memory = m->memory;
+	h->memory->uses++;
+	*id = handle_add(s, p, h);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of test_memory_soft.py: memory_app.py be|lc|plain|fork|limit MIB. They speak with the test by lines."""
+"""Programs of test_memory_soft.py: memory_app.py ROLE MIB. They speak with the test by lines."""
 import ctypes as C
 import os
 import struct
@@ -29,12 +29,89 @@ def range_of(gpu, at):
     return base.value, size.value
 
 
-def be(mib, plain=False):
+PROP = struct.pack("=IIIi16xQ", 1, 0, 1, 0, 0)     # pinned memory of device 0
+READ_WRITE = struct.pack("=IiI", 1, 0, 3)
+
+
+def same(gpu, *places):
+    """Is the same memory mapped at all of them? A write at the last is seen at each."""
+    back = C.create_string_buffer(4)
+    gpu.call("cuMemsetD32_v2", C.c_uint64(places[-1]), 0xc0ffee, C.c_size_t(1))
+    for at in places:
+        gpu.call("cuMemcpyDtoH_v2", back, C.c_uint64(at), C.c_size_t(4))
+        if int.from_bytes(back.raw, "little") != 0xc0ffee:
+            return False
+    return True
+
+
+class Own:
+    """Memory by handles, as PyTorch's expandable segments have it: one reservation, a handle for each
+    piece. Each second handle is released once it is mapped. The first has a second place, too."""
+
+    def __init__(self, gpu, pieces):
+        self.gpu, self.handles, self.at = gpu, {}, C.c_uint64()
+        gpu.call("cuMemAddressReserve", C.byref(self.at), *map(C.c_size_t, ((pieces + 1) * PIECE, 0, 0, 0)))
+        self.pieces = [self.at.value + i * PIECE for i in range(pieces)]
+        self.second = self.at.value + pieces * PIECE
+        for at in self.pieces:
+            self.handles[at] = self.create()
+            self.map(at, self.handles[at])
+        self.map(self.second, self.handles[self.pieces[0]])
+        gpu.call("cuMemSetAccess", self.at, C.c_size_t((pieces + 1) * PIECE), READ_WRITE, C.c_size_t(1))
+        for at in self.pieces[1::2]:
+            gpu.call("cuMemRelease", self.handles.pop(at))
+
+    def create(self):
+        handle = C.c_uint64()
+        self.gpu.call("cuMemCreate", C.byref(handle), C.c_size_t(PIECE), PROP, C.c_uint64(0))
+        return handle
+
+    def map(self, at, handle):
+        self.gpu.call("cuMemMap", C.c_uint64(at), C.c_size_t(PIECE), C.c_size_t(0), handle, C.c_uint64(0))
+
+    def again(self):
+        """A handle by address, twice; the last piece is unmapped and mapped elsewhere."""
+        for at in self.pieces:
+            handle = C.c_uint64()
+            self.gpu.call("cuMemRetainAllocationHandle", C.byref(handle), C.c_void_p(at + 8))
+            assert at not in self.handles or handle.value == self.handles[at].value
+            if at in self.handles:
+                self.gpu.call("cuMemRelease", handle)
+            else:
+                self.handles[at] = handle
+        last, place = self.pieces[-1], C.c_uint64()
+        self.gpu.call("cuMemUnmap", C.c_uint64(last), C.c_size_t(PIECE))
+        self.gpu.call("cuMemAddressReserve", C.byref(place), *map(C.c_size_t, (PIECE, 0, 0, 0)))
+        self.map(place.value, self.handles[last])
+        self.gpu.call("cuMemSetAccess", place, C.c_size_t(PIECE), READ_WRITE, C.c_size_t(1))
+        self.handles[place.value] = self.handles.pop(last)
+        self.pieces[-1] = place.value
+
+    def export(self):
+        file = C.c_int(-1)
+        self.gpu.call("cuMemExportToShareableHandle", C.byref(file), self.handles[self.pieces[0]], 1, C.c_uint64(0))
+        os.close(file.value)
+
+    def free(self):
+        for at in *self.pieces, self.second:
+            self.gpu.call("cuMemUnmap", C.c_uint64(at), C.c_size_t(PIECE))
+        for handle in self.handles.values():
+            self.gpu.call("cuMemRelease", handle)
+
+
+def own(mib):
+    """As be. Other lines: again, export."""
+    be(mib, own=True)
+
+
+def be(mib, plain=False, own=False):
     """Kernels in each of its pieces, back to back. At the end all bytes are checked: those that
     kernels wrote, and the rest, which nothing has touched since the begin. @plain: without other memory."""
     gpu = worker.Gpu()
     fn, data = gpu.function(b"gp_work"), os.urandom(PIECE)
-    pieces = [gpu.alloc(PIECE).value for _ in range(mib * MIB // PIECE)]
+    count = mib * MIB // PIECE
+    mine = Own(gpu, count) if own else None
+    pieces = mine.pieces if own else [gpu.alloc(PIECE).value for _ in range(count)]
     for at in pieces:
         gpu.call("cuMemcpyHtoD_v2", C.c_uint64(at), data, C.c_size_t(PIECE))
         assert range_of(gpu, at + 5) == (at, PIECE)
@@ -47,6 +124,9 @@ def be(mib, plain=False):
                             C.c_uint32(ITERS)])
         gpu.sync()
         kernels += 1
+        while LINES and LINES[0] != "end\n":
+            getattr(mine, LINES.pop(0).strip())()
+            print("done", flush=True)
         if plain:
             continue
         # New memory, a set and a copy of their own while others move.
@@ -66,7 +146,11 @@ def be(mib, plain=False):
             begin = int.from_bytes(data[g * 4:g * 4 + 4], "little")
             want = worker.jump(begin, 2 * g + 1, ITERS * kernels)
             wrong += int.from_bytes(raw[g * 4:g * 4 + 4], "little") != want
-        gpu.call("cuMemFree_v2", C.c_uint64(at))
+        if not own:
+            gpu.call("cuMemFree_v2", C.c_uint64(at))
+    if own:
+        wrong += not same(gpu, pieces[0], mine.second)
+        mine.free()
     print("wrong", wrong, kernels, flush=True)
 
 
@@ -101,9 +185,6 @@ def fork(mib):
                   gpu.lib.cuMemsetD8_v2(at, 1, C.c_size_t(4)), gpu.lib.cuMemFree_v2(at), flush=True)
             os._exit(0)
         os.waitpid(pid, 0)
-
-
-PROP = struct.pack("=IIIi16xQ", 1, 0, 1, 0, 0)     # pinned memory of device 0
 
 
 def limit(mib):
@@ -187,4 +268,4 @@ def model(mib):
     print("wrong", wrong, jumps, flush=True)
 
 
-{"model": model, "limit": limit, "be": be, "lc": lc, "plain": plain, "fork": fork}[sys.argv[1]](int(sys.argv[2]))
+{"model": model, "own": own, "limit": limit, "be": be, "lc": lc, "plain": plain, "fork": fork}[sys.argv[1]](int(sys.argv[2]))

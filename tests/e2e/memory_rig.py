@@ -8,6 +8,7 @@ from rig import CLI, Rig, TOP
 
 APP = os.path.join(TOP, "tests/e2e/memory_app.py")
 MEMORY_MIB, BE_MIB, LC_MIB = 128, 96, 64
+PIECE_MIB = 16
 ROUNDS = 4
 NO_MEMORY, NOT_INITIALIZED = 2, 3
 

@@ -10,7 +10,8 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory_rig import BE_MIB, LC_MIB, MEMORY_MIB, NO_MEMORY, NOT_INITIALIZED, ROUNDS, MemoryRig  # noqa: E402
+from memory_rig import (BE_MIB, LC_MIB, MEMORY_MIB, NO_MEMORY, NOT_INITIALIZED, PIECE_MIB, ROUNDS,  # noqa: E402
+                        MemoryRig)
 from rig import PATIENCE_S  # noqa: E402
 
 
@@ -48,6 +49,44 @@ class Memory(MemoryRig):
         row = self.rows()[be.pid]["memory"]
         self.assertEqual((row["moves"], row["moved_bytes"]), (1, 2 * out << 20))
         self.assertGreater(row["move_ns"], 0)
+        self.right(be)
+
+    def test_own_memory(self):
+        """That of cuMemCreate() leaves as well, whatever the program did with its handles."""
+        be, lc = self.app("be", BE_MIB, "--mem", role="own"), self.app("lc", LC_MIB)
+        for what in None, "again", None:
+            if what:
+                self.assertEqual(self.take(be, what), "done\n", self.said("be"))
+            self.assertEqual(self.take(lc), "got 0\n", self.said("be"))
+            out = self.rows()[be.pid]["memory"]["out_bytes"] >> 20
+            self.assertGreaterEqual(out, BE_MIB)
+            self.give(lc)
+            time.sleep(random.uniform(0, 2))
+        self.right(be)
+        self.assertEqual(self.said("be") + self.said("lc"), "")
+
+    def test_own_memory_of_others_too(self):
+        """Memory that was exported stays; the rest leaves."""
+        be, lc = self.app("be", BE_MIB, "--mem", role="own"), self.app("lc", BE_MIB)
+        self.assertEqual(self.take(be, "export"), "done\n", self.said("be"))
+        self.eventually("its size is counted as fixed", lambda: self.rows()[be.pid]["memory"][
+            "fixed_bytes"] >= PIECE_MIB << 20)
+        self.assertEqual(self.take(lc), "got 0\n", self.said("be"))
+        out = self.rows()[be.pid]["memory"]["out_bytes"] >> 20
+        self.assertIn(out, (BE_MIB - PIECE_MIB, BE_MIB - PIECE_MIB + 2))
+        self.give(lc)
+        self.right(be)
+
+    def test_own_memory_comes_back_late(self):
+        """Steps that fail on the way back are repeated."""
+        be, lc = self.app("be", BE_MIB, "--mem", role="own"), self.app("lc", LC_MIB)
+        for op in "create", "map", "copy":
+            self.assertEqual(self.take(lc), "got 0\n")
+            self.plant(op)
+            self.give(lc)
+            time.sleep(1.5)
+            os.unlink(self.faults)
+            self.eventually("it is back", lambda: not self.rows()[be.pid]["memory"]["out_bytes"])
         self.right(be)
 
     def test_fork_and_exit(self):

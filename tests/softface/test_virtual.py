@@ -102,6 +102,21 @@ class Virtual(unittest.TestCase):
         self.drop(at, two)
         self.assertEqual(self.free(), begin)
 
+    def test_another_handle(self):
+        """By any address of a mapping; the memory lives as long as one of its handles."""
+        begin, at, one, two = self.free(), self.reserve(), self.create(), C.c_uint64()
+        self.map(at, one)
+        self.write(at, b"kept")
+        self.ok("cuMemRelease", one)
+        self.ok("cuMemRetainAllocationHandle", C.byref(two), C.c_void_p(at + SIZE - 1))
+        self.ok("cuMemUnmap", at, SIZE)
+        self.assertEqual(self.free(), begin - SIZE)
+        self.assertEqual(self.error("cuMemRetainAllocationHandle", C.byref(two), C.c_void_p(at)), INVALID)
+        self.map(at, two.value)
+        self.assertEqual(self.read(at, 4), b"kept")
+        self.drop(at, two.value)
+        self.assertEqual(self.free(), begin)
+
     def test_queued_work_uses_what_is_mapped_when_it_runs(self):
         gpu, at, words = self.gpu, self.reserve(), 4 * 256
         spin, work = gpu.function(b"gp_spin"), gpu.function(b"gp_work")
