@@ -151,7 +151,10 @@ int gp_args_request(const char *verb, const char *text, struct gp_class_request 
 	if (!err)
 		return 0;
 	gp_fail("%s: --class=%s: %s; %s", verb, text,
-		err == -ERANGE ? "out of range" : "no such class", why);
+		err == -ERANGE	  ? "out of range" :
+		strchr(text, ',') ? "invalid" :
+				    "no such class",
+		why);
 	return GP_ARGS_SAID;
 }
 

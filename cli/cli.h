@@ -98,7 +98,7 @@ int gp_path_libdir(char *buf, size_t len);
 int gp_path_softgpu(char *buf, size_t len);
 /** The program gpreemptd. 0 or -ENOENT. */
 int gp_path_daemon(char *buf, size_t len);
-/** Is @word the path or, in PATH, the name of a program? */
+/** Is @word the path or, in PATH, the name of an executable file? */
 bool gp_path_is_program(const char *word);
 
 /* ---- device.c --------------------------------------------------------------- */

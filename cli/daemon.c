@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -119,14 +120,30 @@ int gp_daemon_list(int fd, enum gp_wire_type request, enum gp_wire_type type,
 	return err;
 }
 
+/* None listens where this user looks. */
+static const char *none_runs(void)
+{
+	static char line[256];
+	const char *named = getenv("GPREEMPT_DAEMON");
+
+	if (!named || !*named)
+		return "no gpreemptd runs; start it for the machine (systemctl start gpreemptd), "
+		       "or for your own processes (gpreemptd --foreground)";
+	if (!strcmp(named, "none"))
+		return "no gpreemptd is used, as GPREEMPT_DAEMON=none; unset it";
+	snprintf(line, sizeof(line),
+		 "no gpreemptd runs at GPREEMPT_DAEMON=%.128s; correct the path, or unset it",
+		 named);
+	return line;
+}
+
 const char *gp_daemon_reason(int err)
 {
 	static char other[128];
 
 	switch (-err) {
 	case ENOENT:
-		return "no gpreemptd runs; start it for the machine (systemctl start gpreemptd), "
-		       "or for your own processes (gpreemptd --foreground)";
+		return none_runs();
 	case EPERM:
 		return "refused to use gpreemptd's socket: its listener is neither root nor this "
 		       "user; correct GPREEMPT_DAEMON, or set it to none";

@@ -698,6 +698,9 @@ int gp_verb_doctor(int argc, char **argv)
 
 	if (err)
 		return err;
+	if (d.cmd.argv && !d.soak && !gp_path_is_program(d.cmd.argv[0]))
+		return gp_launch_failed("doctor", d.cmd.argv[0],
+					access(d.cmd.argv[0], F_OK) ? ENOENT : EACCES);
 	if (d.soak)
 		return gp_soak(d.cmd.device, d.cycles ? d.cycles : GP_SOAK_CYCLES, d.cmd.argv);
 	check_driver();

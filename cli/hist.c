@@ -193,8 +193,9 @@ static int print_all(struct gp_tenant_query *a)
 	}
 	if (err || a->printed)
 		return err;
-	return gp_fail("hist: process %d is not under gpreemptd%s%s", (int)a->pid,
-		       a->device ? " on " : "", a->device ? a->device : "");
+	return gp_fail("hist: process %d is not under gpreemptd%s%s; start it with gpreempt run, "
+		       "or use gpreempt attach",
+		       (int)a->pid, a->device ? " on " : "", a->device ? a->device : "");
 }
 
 int gp_verb_hist(int argc, char **argv)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "cli/way.h"
@@ -213,10 +214,10 @@ int gp_launch_prepare(const char *verb, const char *class_text, const char *devi
 	int err;
 
 	/* The environment may already name a device. */
-	if (!device)
+	if (!device) {
 		device = getenv("GPREEMPT_DEVICE");
-	if (device && !*device)
-		device = NULL;
+		device = device && *device ? device : NULL;
+	}
 	err = gp_device_open(device, &dev, why, sizeof(why));
 	if (err)
 		return gp_fail("%s: %s", verb, why[0] ? why : strerror(-err));
@@ -231,10 +232,14 @@ int gp_launch_prepare(const char *verb, const char *class_text, const char *devi
 
 int gp_launch_failed(const char *verb, const char *file, int err)
 {
+	struct stat st;
+	const bool folder = err == EACCES && !stat(file, &st) && S_ISDIR(st.st_mode);
+
 	gp_fail("%s: %s: %s", verb, file,
 		err == ENOENT && strchr(file, ' ') ?
 			"not found; write CMD and its arguments without quotes around them" :
 		err == ENOENT ? "not found; write its path, or correct PATH" :
+		folder	      ? "a directory; write a program and its arguments" :
 		err == EACCES ? "not executable; run chmod +x, or write its interpreter before it" :
 				strerror(err));
 	return err == ENOENT ? GP_EXIT_NOT_FOUND : GP_EXIT_NOT_EXECUTABLE;

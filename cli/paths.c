@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -87,18 +88,25 @@ int gp_path_daemon(char *buf, size_t len)
 	return (size_t)snprintf(buf, len, "%s/" DAEMON, dir) < len ? 0 : -ENAMETOOLONG;
 }
 
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
 bool gp_path_is_program(const char *word)
 {
 	const char *at = getenv("PATH");
 	char path[PATH_MAX];
 
 	if (strchr(word, '/'))
-		return !access(word, X_OK);
+		return is_program(word);
 	while (at && *at) {
 		int len = (int)strcspn(at, ":");
 
 		snprintf(path, sizeof(path), "%.*s/%s", len, at, word);
-		if (!access(path, X_OK))
+		if (is_program(path))
 			return true;
 		at += len;
 		at += *at == ':';

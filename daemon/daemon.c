@@ -516,7 +516,7 @@ static int run(struct gp_daemon *d)
 
 	gp_journal_ready(d->journal);
 	gp_notify("READY=1");
-	gp_log(GP_LOG_INFO, "%zu devices; discovery by %s", d->devs, gp_discover_how(d->find));
+	gp_log(GP_LOG_INFO, "devices: %zu; discovery by %s", d->devs, gp_discover_how(d->find));
 	if (d->config->default_max_class.any && !d->config->rule_count)
 		gp_log(GP_LOG_INFO, "no rules: every process gets the class it asks for");
 	while (!err && !gp_loop_stopped(d->loop)) {

@@ -588,7 +588,9 @@ static void take_done(struct gp_job *job)
 		err = -ENXIO;
 	if (err)
 		snprintf(why, sizeof(why), "%s",
-			 err == -ENXIO ? "it has no GPU work on this device" :
+			 err == -ENXIO ?
+				 "it has no GPU work; attach it once it uses the GPU, or start it "
+				 "with gpreempt run" :
 			 err == -ESRCH ? "it has ended" :
 			 err == -EPERM ? "the daemon may not access it; start gpreemptd with "
 					 "CAP_SYS_PTRACE" :

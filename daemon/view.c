@@ -102,7 +102,10 @@ static struct gp_dtenant *asked_for(struct gp_daemon *d, struct gp_conn *conn,
 	if (!t)
 		t = server_of(d, msg->pid, msg->uuid);
 	if (!t)
-		gp_conn_say(conn, -ESRCH, "process %d is not under gpreemptd", (int)msg->pid);
+		gp_conn_say(
+			conn, -ESRCH,
+			"it is not under gpreemptd; start it with gpreempt run, or use gpreempt "
+			"attach");
 	return t;
 }
 

@@ -72,7 +72,9 @@ static int make_dir(const char *path, char *why, size_t why_len)
 	int err;
 
 	if (mkdir(path, own || geteuid() ? 0700 : 0755) && errno != EEXIST)
-		return explain(-errno, why, why_len, "cannot create %s: %s", path, strerror(errno));
+		return explain(-errno, why, why_len,
+			       "cannot create %s: %s; write another --run-dir", path,
+			       strerror(errno));
 	err = gp_wire_check_dir(path, own ? 077 : 022);
 	if (err == -EPERM || err == -ENOTDIR)
 		return explain(-EPERM, why, why_len,
@@ -92,7 +94,8 @@ static int busy(const struct gp_journal *journal, char *why, size_t why_len)
 
 	for (size_t i = 0; i < GP_ROLES && !pid; i++)
 		pid = gp_journal_who(journal, order[i]);
-	return explain(-EBUSY, why, why_len, "already running (PID %d)", (int)pid);
+	return explain(-EBUSY, why, why_len,
+		       "already running (PID %d); stop it, or write another --run-dir", (int)pid);
 }
 
 /* Its contents are unknown from now on. */
@@ -101,8 +104,9 @@ static int put_aside(const char *dir, const char *path, char *why, size_t why_le
 	char aside[PATH_MAX];
 
 	if (gp_journal_in_use(path))
-		return explain(-EBUSY, why, why_len,
-			       "already running in another version; stop it first");
+		return explain(
+			-EBUSY, why, why_len,
+			"already running in another version; stop it, or write another --run-dir");
 	if (path_in(dir, ASIDE, aside) || rename(path, aside))
 		return explain(-errno, why, why_len, "cannot rename %s: %s", path, strerror(errno));
 	gp_log(GP_LOG_WARN,

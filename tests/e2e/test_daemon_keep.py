@@ -485,7 +485,8 @@ class Start(Keep):
 
     def test_twice(self):
         three = self.up()
-        self.refused(1, f"already running (PID {three['keeper']})")
+        self.refused(1, f"already running (PID {three['keeper']}); stop it, or write "
+                        "another --run-dir")
         self.assertEqual(self.when_three(), three)
 
     def test_garbage_for_a_journal(self):
@@ -511,9 +512,26 @@ class Start(Keep):
         os.chmod(self.run_dir, 0o777)
         self.refused(1, "no other user may write")
 
+    def test_a_folder_that_cannot_be_made(self):
+        self.refused(1, f"cannot create {self.dir}/no/run: No such file or directory; write "
+                        "another --run-dir", f"--run-dir={self.dir}/no/run")
+        file = os.path.join(self.dir, "file")
+        with open(file, "w") as f:
+            f.write("text")
+        self.refused(1, f"{file}: make it a directory", f"--run-dir={file}")
+        self.refused(1, "write a path that begins with /", "--run-dir=")
+        long = os.path.join(self.dir, "x" * 120)
+        self.refused(1, f"cannot listen at {long}/gpreemptd.sock: File name too long",
+                     f"--run-dir={long}")
+
     def test_configuration(self):
         path = os.path.join(self.dir, "gpreempt.yaml")
         self.refused(78, path, f"--config={path}")
+        self.refused(78, f"{self.dir}: cannot read the file: Is a directory",
+                     f"--config={self.dir}")
+        with open(path, "w"):
+            pass
+        self.refused(78, f"{path}:1: found nothing; write KEY: VALUE", f"--config={path}")
         with open(path, "w") as f:
             f.write("be_quantum: 50\n")
         os.chmod(path, 0o600)

@@ -304,6 +304,22 @@ class Rules(Daemon):
         self.assertNotEqual(ended.returncode, 0)
         self.assertEqual(ended.stderr.count("\n"), 1, ended.stderr)
 
+    def test_a_process_without_work(self):
+        self.start_daemon()
+        me = str(os.getpid())
+        for args, cause in (
+                (["attach", "--class=be", me], "it has no GPU work; attach it once it uses the "
+                                               "GPU, or start it with gpreempt run"),
+                (["why", me], "it is not under gpreemptd; start it with gpreempt run, or use "
+                              "gpreempt attach")):
+            done = self.gp(*args)
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (125, "", f"gpreempt: {args[0]}: process {me}: {cause}\n"))
+        done = self.gp("hist", me)
+        self.assertEqual((done.returncode, done.stderr), (
+            125, f"gpreempt: hist: process {me} is not under gpreemptd; start it with gpreempt "
+                 "run, or use gpreempt attach\n"))
+
     def test_other_rules_without_a_restart(self):
         self.start_daemon(f"rules:\n  - exe: {self.BE}\n    class: be:70\n")
         proc = self.start()

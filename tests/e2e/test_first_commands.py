@@ -83,8 +83,13 @@ class Words(First):
         (["attach", "--class=be", "python"], None),
         (["ls", "-l"], "ls: -l: unknown option; see gpreempt ls --help"),
         (["top", "-n"], "top: -n: value missing; write --count=N"),
-        (["why", "1"], "why: no gpreemptd runs; start it for the machine (systemctl start "
-                       "gpreemptd), or for your own processes (gpreemptd --foreground)"),
+        (["run", "--class=lc", "--device=", "--", "touch", "MARK"],
+         "run: device '': not a UUID (GPU- and at least 8 hex digits), a PCI address "
+         "(0000:3b:00.0) or soft0"),
+        (["run", "--class=lc,period=5,runtime=1ms", "--", "touch", "MARK"],
+         "run: --class=lc,period=5,runtime=1ms: invalid; write a number and a unit (us, ms, s), "
+         "such as 20ms"),
+        (["why", "1"], "why: no gpreemptd is used, as GPREEMPT_DAEMON=none; unset it"),
         (["trace"], "trace: file missing; write gpreempt trace -o FILE"),
     )
 
@@ -98,6 +103,32 @@ class Words(First):
         self.assertEqual((done.returncode, done.stderr), (
             127, "gpreempt: run: python train.py: not found; write CMD and its arguments without "
                  "quotes around them\n"))
+
+    def test_a_program_that_is_none(self):
+        plain = os.path.join(self.dir, "plain")
+        with open(plain, "w") as f:
+            f.write("text")
+        for verb, word, status, cause in (
+                (["run", "--class=be", "--"], self.dir, 126,
+                 "a directory; write a program and its arguments"),
+                (["doctor"], "no-such-program", 127, "not found; write its path, or correct PATH"),
+                (["doctor"], f"{self.dir}/none", 127,
+                 "not found; write its path, or correct PATH"),
+                (["doctor"], plain, 126,
+                 "not executable; run chmod +x, or write its interpreter before it"),
+                (["doctor"], self.dir, 126, "a directory; write a program and its arguments")):
+            done = self.gp(*verb, word)
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (status, "", f"gpreempt: {verb[0]}: {word}: {cause}\n"))
+
+    def test_no_daemon_where_it_is_sought(self):
+        path = os.path.join(self.dir, "no.sock")
+        for verb in ["why", "1"], ["hist", "1"], ["top", "-b"], ["trace", "-o", "MARK"]:
+            self.refused(verb, f"{verb[0]}: no gpreemptd runs at GPREEMPT_DAEMON={path}; correct "
+                               "the path, or unset it\n", env={"GPREEMPT_DAEMON": path})
+        with open(path, "w") as f:
+            f.write("no socket")
+        self.refused(["why", "1"], f"GPREEMPT_DAEMON={path}", env={"GPREEMPT_DAEMON": path})
 
 
 class Machine(Rig):

@@ -418,6 +418,7 @@ class Programs(Layer):
         script = os.path.join(self.dir, "script")
         with open(script, "w") as f:
             f.write("#!/bin/sh\n")
+        os.chmod(script, 0o755)
         self.assertIn("LD_PRELOAD works", self.doctor(script))
         other = os.path.join(self.dir, "other")
         with open(program, "rb") as f:
@@ -427,6 +428,7 @@ class Programs(Layer):
         for name, bytes_ in ("32-bit", whole), ("cut", whole[:4]), ("cut", whole[:100]):
             with open(other, "wb") as f:
                 f.write(bytes_)
+            os.chmod(other, 0o755)
             self.assertEqual(name in self.doctor(other), name == "32-bit")
 
 
