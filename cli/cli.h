@@ -130,6 +130,15 @@ int gp_tenant_status(pid_t pid, struct gp_wire_status *status, int timeout_ms);
  * the tenant has no device yet, @status[0] belongs to none.
  */
 ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max, int timeout_ms);
+/**
+ * gp_tenant_ask() - ask @n tenants at once for their devices.
+ * @fd: of each: its connection, with an answer to read, which the caller closes; or negative
+ *	errno, -ETIMEDOUT: no answer in @timeout_ms, which are those of all together.
+ */
+#define GP_TENANT_ASK_MAX 256
+void gp_tenant_ask(const pid_t *pid, int *fd, size_t n, int timeout_ms);
+/** gp_tenant_devices() of a tenant that has answered gp_tenant_ask(). */
+ssize_t gp_tenant_answer(int fd, struct gp_wire_status *status, size_t max, int timeout_ms);
 /** Memory of @pid on the device @uuid, as its status has it. 0 or negative errno. */
 int gp_tenant_memory(pid_t pid, const char *uuid, struct gp_wire_memory_figures *figures,
 		     int timeout_ms);

@@ -22,7 +22,7 @@
 #define SCHEMA_VERSION 1
 #define MAX_ROWS 1024
 #define QUERY_MS 500
-#define SILENT_MS 20 /* after a process that does not answer: others may be stopped with it */
+#define SILENT_MS 20 /* after a process that answered once, and no more */
 
 struct row {
 	bool tenant;
@@ -56,20 +56,22 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* A row for each of its devices. */
-static void add_tenant(struct table *t, pid_t pid)
+static void add_tenant(struct table *t, pid_t pid, int fd)
 {
 	struct gp_wire_status status[GP_WIRE_MAX_DEVICES];
-	ssize_t n = gp_tenant_devices(pid, status, GP_WIRE_MAX_DEVICES, t->query_ms);
+	ssize_t n = gp_tenant_answer(fd, status, GP_WIRE_MAX_DEVICES, t->query_ms);
 
-	if (n == -ETIMEDOUT)
-		t->query_ms = SILENT_MS;
 	for (ssize_t i = 0; i < n; i++) {
 		struct row *row = add_row(t);
+		int err;
 
 		if (!row)
 			return;
 		*row = (struct row){ .tenant = true, .st = status[i] };
-		row->has_memory = !gp_tenant_memory(pid, status[i].uuid, &row->memory, t->query_ms);
+		err = gp_tenant_memory(pid, status[i].uuid, &row->memory, t->query_ms);
+		row->has_memory = !err;
+		if (err == -ETIMEDOUT)
+			t->query_ms = SILENT_MS;
 	}
 }
 
@@ -82,16 +84,32 @@ static bool is_frozen(const struct table *t, pid_t pid)
 	return false;
 }
 
+/* At once: stopped ones take the time of one, and slow ones have all of it. */
+static void add_tenants(struct table *t, const pid_t *pid, size_t n)
+{
+	int fd[GP_TENANT_ASK_MAX];
+
+	gp_tenant_ask(pid, fd, n, QUERY_MS);
+	for (size_t i = 0; i < n; i++) {
+		if (fd[i] < 0)
+			continue;
+		add_tenant(t, pid[i], fd[i]);
+		close(fd[i]);
+	}
+}
+
 static void find_tenants(struct table *t)
 {
 	static pid_t pid[MAX_ROWS];
-	ssize_t n = gp_wire_tenants(pid, MAX_ROWS);
+	ssize_t found = gp_wire_tenants(pid, MAX_ROWS);
+	size_t n = 0;
 
-	if (n > 0)
-		qsort(pid, (size_t)n, sizeof(pid[0]), by_pid);
-	for (ssize_t i = 0; i < n; i++)
+	for (ssize_t i = 0; i < found; i++)
 		if (!is_frozen(t, pid[i]))
-			add_tenant(t, pid[i]);
+			pid[n++] = pid[i];
+	qsort(pid, n, sizeof(pid[0]), by_pid);
+	for (size_t i = 0; i < n; i += GP_TENANT_ASK_MAX)
+		add_tenants(t, pid + i, n - i < GP_TENANT_ASK_MAX ? n - i : GP_TENANT_ASK_MAX);
 }
 
 static bool is_tenant(const struct table *t, pid_t pid)

@@ -5,14 +5,41 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import Rig, processes  # noqa: E402
+from rig import FIGURES, Rig, processes  # noqa: E402
 
 LC_US, BE_US, DRIVER_US = 5000000, 1, 2048
+# A tenant with one device, in wire.h's words, for test_ls_waits_for_all_at_once().
+STUB = """
+import errno, os, socket, struct, sys, threading, time
+delay = sys.argv[1]
+me = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+me.bind(f"\\0gpreempt/1/tenant/{os.getpid()}")
+me.listen(64)
+print("ready", flush=True)
+def head(kind, size, result=0):
+    return struct.pack("=IHHIi", 0x47505245, 1, kind, size, result)
+def serve(peer):
+    while message := peer.recv(1000):
+        if delay == "never":
+            continue
+        time.sleep(float(delay))
+        kind, number = struct.unpack_from("=6xH8xI", message.ljust(20, b"\\0"))
+        if kind == 5 and number == 0:
+            body = struct.pack("=iIIIIIII12QII3Q16s64s48s", os.getpid(), 0, 2, 100, 1, 0, 1, 1,
+                               *[0] * 12, 0, 0, *[0] * 3, b"stub", b"soft0", b"GPU-0")
+            peer.send(head(64, 16 + len(body)) + body)
+        else:
+            peer.send(head(65, 16, -errno.ENODEV))
+while True:
+    threading.Thread(target=serve, args=(me.accept()[0],), daemon=True).start()
+"""
 
 
 def open_files(pid):
@@ -113,6 +140,33 @@ class Tenants(Rig):
             self.assertEqual(one.returncode, 125)
             self.assertEqual(one.stderr.count("\n"), 1, one.stderr)
             self.assertIn("stopped", one.stderr)
+
+    def stub(self, delay):
+        """The PID of a tenant that answers after @delay seconds; "never": it does not."""
+        proc = subprocess.Popen([sys.executable, "-c", STUB, str(delay)], text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL)   # ls has gone, mostly
+        self.programs.append(proc)
+        self.assertEqual(proc.stdout.readline(), "ready\n")
+        return proc.pid
+
+    def test_ls_waits_for_all_at_once(self):
+        """Silent processes delay a list as one does, and a slow one is not missed for them."""
+        def ls_s():
+            begin = time.monotonic()
+            self.ok("ls")
+            return time.monotonic() - begin
+
+        self.stub("never")
+        alone_s = min(ls_s() for _ in range(3))
+        slow = [self.stub(0.1)]
+        for _ in range(7):
+            self.stub("never")
+        slow.append(self.stub(0.1))
+        self.eventually("the slow ones", lambda: all(
+            pid in self.rows() and self.rows()[pid]["tenant"] for pid in slow))
+        if FIGURES:
+            self.assertLess(min(ls_s() for _ in range(3)), 4 * alone_s)
 
     def test_garbage_for_an_answer(self):
         """This process takes its own tenant's address and answers every request with garbage,
