@@ -5,7 +5,7 @@ VERSION   := 0.1.0
 SOVERSION := 0
 
 O         ?= build
-prefix    ?= /usr/local
+prefix    ?= $(or $(PREFIX),/usr/local)
 bindir    ?= $(prefix)/bin
 sbindir   ?= $(prefix)/sbin
 libdir    ?= $(prefix)/lib

@@ -65,39 +65,39 @@ man: $(if $(call have_cmd,scdoc),$(MAN_PAGES))
 # hal.h is for authors of a backend, gpreempt.h for all programs. The example of a
 # configuration is not installed as the configuration, as its rules would take effect.
 install: all man completions $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
-	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(pkglibdir)/softgpu \
+	$(call msg,INSTALL,$(DESTDIR)$(prefix))$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(pkglibdir)/softgpu \
 		$(DESTDIR)$(pkglibdir)/bench/report $(DESTDIR)$(libdir)/pkgconfig \
 		$(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(unitdir) $(DESTDIR)$(docdir)
 	@$(INSTALL) -d $(DESTDIR)$(sysconfdir)/gpreempt 2>/dev/null || \
-		echo 'not yours: $(DESTDIR)$(sysconfdir)/gpreempt, where the gpreempt.yaml of root'\''s gpreemptd goes'
-	$(INSTALL) -m 755 $(DAEMON) $(DESTDIR)$(sbindir)/
-	$(INSTALL) -m 644 $(O)/gpreemptd.service systemd/gpreemptd.socket $(DESTDIR)$(unitdir)/
-	$(INSTALL) -m 644 daemon/gpreempt.yaml $(DESTDIR)$(docdir)/
-	$(INSTALL) -m 755 $(CLI) $(HSAQ_CMD) $(BENCH) $(DESTDIR)$(bindir)/
-	$(INSTALL) -m 755 $(LIB) $(PRELOAD) $(LAYER) $(HSAQ) $(DESTDIR)$(libdir)/
-	ln -sf libgpreempt.so.$(SOVERSION) $(DESTDIR)$(libdir)/libgpreempt.so
-	ln -sf libhsaq.so.$(SOVERSION) $(DESTDIR)$(libdir)/libhsaq.so
-	$(INSTALL) -m 755 $(SERVER) $(DESTDIR)$(pkglibdir)/
-	$(INSTALL) -m 644 $(REPORT) $(DESTDIR)$(pkglibdir)/bench/report/
-	set -e; for f in $(BENCH_DATA:$(O)/lib/gpreempt/%=%); do test -x $$f && m=755 || m=644; \
+		echo 'cannot create $(DESTDIR)$(sysconfdir)/gpreempt; only a gpreemptd of root needs it, for gpreempt.yaml'
+	$(Q)$(INSTALL) -m 755 $(DAEMON) $(DESTDIR)$(sbindir)/
+	$(Q)$(INSTALL) -m 644 $(O)/gpreemptd.service systemd/gpreemptd.socket $(DESTDIR)$(unitdir)/
+	$(Q)$(INSTALL) -m 644 daemon/gpreempt.yaml $(DESTDIR)$(docdir)/
+	$(Q)$(INSTALL) -m 755 $(CLI) $(HSAQ_CMD) $(BENCH) $(DESTDIR)$(bindir)/
+	$(Q)$(INSTALL) -m 755 $(LIB) $(PRELOAD) $(LAYER) $(HSAQ) $(DESTDIR)$(libdir)/
+	$(Q)ln -sf libgpreempt.so.$(SOVERSION) $(DESTDIR)$(libdir)/libgpreempt.so
+	$(Q)ln -sf libhsaq.so.$(SOVERSION) $(DESTDIR)$(libdir)/libhsaq.so
+	$(Q)$(INSTALL) -m 755 $(SERVER) $(DESTDIR)$(pkglibdir)/
+	$(Q)$(INSTALL) -m 644 $(REPORT) $(DESTDIR)$(pkglibdir)/bench/report/
+	$(Q)set -e; for f in $(BENCH_DATA:$(O)/lib/gpreempt/%=%); do test -x $$f && m=755 || m=644; \
 		$(INSTALL) -D -m $$m $$f $(DESTDIR)$(pkglibdir)/$$f; done
-	$(INSTALL) -m 755 $(O)/bench/client $(O)/bench/ctxlog $(DESTDIR)$(pkglibdir)/bench/
-	$(if $(HIP_KERNELS),$(INSTALL) -m 644 $(HIP_KERNELS) $(DESTDIR)$(pkglibdir)/bench/)
-	$(INSTALL) -m 755 $(FACE) $(CUPTI) $(DESTDIR)$(pkglibdir)/softgpu/
-	$(INSTALL) -m 644 include/gpreempt/*.h include/gpreempt/*.hpp $(DESTDIR)$(includedir)/gpreempt/
-	$(INSTALL) -m 644 include/hsaq.h $(DESTDIR)$(includedir)/
-	set -e; d=$(DESTDIR)$(pythondir)/gpreempt; $(INSTALL) -d $$d; \
+	$(Q)$(INSTALL) -m 755 $(O)/bench/client $(O)/bench/ctxlog $(DESTDIR)$(pkglibdir)/bench/
+	$(if $(HIP_KERNELS),$(Q)$(INSTALL) -m 644 $(HIP_KERNELS) $(DESTDIR)$(pkglibdir)/bench/)
+	$(Q)$(INSTALL) -m 755 $(FACE) $(CUPTI) $(DESTDIR)$(pkglibdir)/softgpu/
+	$(Q)$(INSTALL) -m 644 include/gpreempt/*.h include/gpreempt/*.hpp $(DESTDIR)$(includedir)/gpreempt/
+	$(Q)$(INSTALL) -m 644 include/hsaq.h $(DESTDIR)$(includedir)/
+	$(Q)set -e; d=$(DESTDIR)$(pythondir)/gpreempt; $(INSTALL) -d $$d; \
 		$(INSTALL) -m 644 $(PYTHON_FILES:%=python/gpreempt/%) $$d/; \
 		$(PYTHON) python/info.py $(DESTDIR)$(pythondir) $(VERSION)
-	$(INSTALL) -m 644 $(O)/gpreempt.pc $(O)/hsaq.pc $(DESTDIR)$(libdir)/pkgconfig/
-	$(INSTALL) -D -m 644 -t $(DESTDIR)$(bashdir) $(filter $(O)/completions/bash/%,$(COMPLETIONS))
-	$(INSTALL) -D -m 644 -t $(DESTDIR)$(zshdir) $(filter $(O)/completions/zsh/%,$(COMPLETIONS))
-	$(INSTALL) -D -m 644 -t $(DESTDIR)$(fishdir) $(filter $(O)/completions/fish/%,$(COMPLETIONS))
-	$(if $(call have_cmd,scdoc),set -e; for m in $(MAN_PAGES); do d=$(DESTDIR)$(mandir)/man$${m##*.}; \
-		$(INSTALL) -d $$d; $(INSTALL) -m 644 $$m $$d/; done,@echo 'no man pages: apt-get install scdoc')
+	$(Q)$(INSTALL) -m 644 $(O)/gpreempt.pc $(O)/hsaq.pc $(DESTDIR)$(libdir)/pkgconfig/
+	$(Q)$(INSTALL) -D -m 644 -t $(DESTDIR)$(bashdir) $(filter $(O)/completions/bash/%,$(COMPLETIONS))
+	$(Q)$(INSTALL) -D -m 644 -t $(DESTDIR)$(zshdir) $(filter $(O)/completions/zsh/%,$(COMPLETIONS))
+	$(Q)$(INSTALL) -D -m 644 -t $(DESTDIR)$(fishdir) $(filter $(O)/completions/fish/%,$(COMPLETIONS))
+	$(if $(call have_cmd,scdoc),$(Q)set -e; for m in $(MAN_PAGES); do d=$(DESTDIR)$(mandir)/man$${m##*.}; \
+		$(INSTALL) -d $$d; $(INSTALL) -m 644 $$m $$d/; done,@echo 'no man pages: run ./setup -i man, then make install again')
 
 uninstall:
-	rm -f $(DESTDIR)$(bindir)/gpreempt $(DESTDIR)$(bindir)/gpreempt-bench $(DESTDIR)$(libdir)/libgpreempt.so* \
+	$(call msg,REMOVE,$(DESTDIR)$(prefix))rm -f $(DESTDIR)$(bindir)/gpreempt $(DESTDIR)$(bindir)/gpreempt-bench $(DESTDIR)$(libdir)/libgpreempt.so* \
 		$(DESTDIR)$(libdir)/libgpreempt-preload.so $(DESTDIR)$(libdir)/libgpreempt-layer.so \
 		$(DESTDIR)$(bindir)/hsaq $(DESTDIR)$(libdir)/libhsaq.so* \
 		$(DESTDIR)$(sbindir)/gpreemptd $(DESTDIR)$(unitdir)/gpreemptd.service \
@@ -105,11 +105,11 @@ uninstall:
 		$(DESTDIR)$(includedir)/hsaq.h \
 		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc \
 		$(DESTDIR)$(libdir)/pkgconfig/hsaq.pc
-	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(pythondir)/gpreempt \
+	$(Q)rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(pythondir)/gpreempt \
 		$(DESTDIR)$(pythondir)/gpreempt-$(VERSION).dist-info
-	rm -f $(COMPLETED:%=$(DESTDIR)$(bashdir)/%) $(COMPLETED:%=$(DESTDIR)$(zshdir)/_%) \
+	$(Q)rm -f $(COMPLETED:%=$(DESTDIR)$(bashdir)/%) $(COMPLETED:%=$(DESTDIR)$(zshdir)/_%) \
 		$(COMPLETED:%=$(DESTDIR)$(fishdir)/%.fish)
-	$(foreach m,$(notdir $(MAN_PAGES)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
+	$(Q)$(foreach m,$(notdir $(MAN_PAGES)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
 
 clean:
 	rm -rf $(O) $(O)-asan $(O)-tsan $(O)-coverage
@@ -142,7 +142,7 @@ help:
 	'make kfd-check-long  the same with all counts' \
 	'make kfd-mutants  faults planted in the series: each must be caught' \
 	'make kfd-build    the series against the whole amdgpu driver; kfd-lint: each patch by itself' \
-	'make install      DESTDIR, prefix, libdir as usual; uninstall takes it back' \
+	'make install      DESTDIR, prefix or PREFIX, libdir as usual; uninstall takes it back' \
 	'make wheel        the Python module for pip, in build/wheel' \
 	'make packages     Debian packages, in build/packages; check-packages: test them' \
 	'make man          man pages, those of each call from the headers (needs scdoc)' \

@@ -101,7 +101,7 @@ class Readme(unittest.TestCase):
         example, = [text for kind, text in BLOCK.findall(text_of("README.md")) if kind == "c"]
         include, rest = example.split("\n", 1)
         done = subprocess.run([*CC.split(), "-fsyntax-only", "-Wall", "-Werror",
-                               "-Wno-unused-result", f"-I{TOP}/include", "-xc", "-"],
+                               f"-I{TOP}/include", "-xc", "-"],
                               input=f"{include}\nint main(void)\n{{\n{rest}}}\n", text=True,
                               capture_output=True)
         self.assertEqual(done.returncode, 0, done.stderr)

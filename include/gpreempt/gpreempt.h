@@ -6,6 +6,7 @@
  * the span in which it needs the device with gp_segment_begin() and
  * gp_segment_end(). A best-effort (BE) process needs none of these calls. The
  * library works alone and under `gpreempt run`, where both share one state.
+ * `pkg-config --cflags --libs gpreempt` prints the flags for a compiler.
  *
  * Every function may be called from any thread. Functions that return int
  * return 0 or a negative errno and keep the caller's errno. The library never

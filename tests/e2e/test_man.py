@@ -147,6 +147,20 @@ class Pages(unittest.TestCase):
         self.assertIn("Expected * before", done.stderr)
 
 
+class Install(unittest.TestCase):
+    def test_prefix(self):
+        """Both spellings name the folder of an installation; the small letters win."""
+        for words, prefix in (([], "/usr/local"), (["prefix=/opt/a"], "/opt/a"),
+                              (["PREFIX=/opt/b"], "/opt/b"),
+                              (["PREFIX=/opt/b", "prefix=/opt/a"], "/opt/a")):
+            done = subprocess.run(
+                ["make", "-s", "-C", TOP, "--eval=show: ; @echo $(bindir)", "show", *words],
+                text=True, capture_output=True, timeout=PATIENCE_S, check=True,
+                env={k: v for k, v in os.environ.items()
+                     if k.lower() != "prefix" and not k.startswith(("MAKE", "MFLAGS"))})
+            self.assertEqual(done.stdout, f"{prefix}/bin\n")
+
+
 class Diagnostics(unittest.TestCase):
     def found(self, page, *folders):
         literals = messages(*folders)
