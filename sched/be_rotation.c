@@ -7,6 +7,9 @@
  * tenants. A tenant with several groups gives its turns to them alternately:
  * two contexts of one process at the short slice livelock like two processes.
  * Tenants of one party share an account, and use its turns alternately likewise.
+ *
+ * The host begins and ends the turns of a gang, because it knows the other devices (GP_EV_TURN).
+ * Here a gang counts as any tenant that waits, but gets no turn by itself.
  */
 #include "sched/internal.h"
 
@@ -93,14 +96,28 @@ static void charge_all(struct gp_sched *s)
 			charge(s, &s->tenant[i]);
 }
 
-/* The least virtual runtime of the tenants that are, or were, runnable; it never falls. */
-static void follow_min(struct gp_sched *s, const bool runnable[GP_SCHED_MAX_TENANTS])
+static uint64_t min_vruntime_ns(const struct gp_sched *s, const bool runnable[GP_SCHED_MAX_TENANTS],
+				bool gangs)
 {
 	uint64_t min = GP_NEVER;
 
 	for (size_t i = 0; i < s->tenants; i++)
-		if (runnable ? runnable[i] : s->tenant[i].be.runnable)
+		if (s->tenant[i].be.gang == gangs &&
+		    (runnable ? runnable[i] : s->tenant[i].be.runnable))
 			min = gp_min_u64(min, s->tenant[i].be.vruntime_ns);
+	return min;
+}
+
+/*
+ * The least virtual runtime of the tenants that are, or were, runnable; it never falls. A gang
+ * that waits for another device must not keep it back.
+ */
+static void follow_min(struct gp_sched *s, const bool runnable[GP_SCHED_MAX_TENANTS])
+{
+	uint64_t min = min_vruntime_ns(s, runnable, false);
+
+	if (min == GP_NEVER)
+		min = min_vruntime_ns(s, runnable, true);
 	if (min != GP_NEVER)
 		s->min_vruntime_ns = gp_max_u64(s->min_vruntime_ns, min);
 }
@@ -360,7 +377,7 @@ static void change_tenants(struct gp_sched *s, const bool is[GP_SCHED_MAX_TENANT
 /* @is: the accounts of which a tenant may run from now on. */
 static void change_accounts(struct gp_sched *s, const bool is[GP_SCHED_MAX_TENANTS])
 {
-	bool stays[GP_SCHED_MAX_TENANTS], enters[GP_SCHED_MAX_TENANTS] = { false };
+	bool stays[GP_SCHED_MAX_TENANTS] = { false }, enters[GP_SCHED_MAX_TENANTS] = { false };
 
 	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_be_entity *be = &s->tenant[i].be;
@@ -432,6 +449,17 @@ static bool leaves_turn(const struct gp_sched *s, const struct gp_tenant *t)
 	return (s->pause_since_ns || !s->config.be_min_pct) && gp_leave_keeps_off(s, t);
 }
 
+static bool is_gang(const struct gp_sched *s, uint32_t tenant)
+{
+	return gp_account_of(s, &s->tenant[tenant])->gang;
+}
+
+/* It may have a turn now, and needs no host for that. */
+static bool has_turns(const struct gp_sched *s, uint32_t tenant)
+{
+	return is_ready(s, &s->tenant[tenant]) && !is_gang(s, tenant);
+}
+
 /* The tenants that may have a turn now, after @after first. */
 static size_t list_ready(const struct gp_sched *s, uint32_t after,
 			 uint32_t tenant[GP_SCHED_MAX_TENANTS])
@@ -441,12 +469,12 @@ static size_t list_ready(const struct gp_sched *s, uint32_t after,
 	for (uint32_t k = 1; k <= s->tenants; k++) {
 		uint32_t i = (after + k) % s->tenants;
 
-		if (is_ready(s, &s->tenant[i]) && !leaves_turn(s, &s->tenant[i]))
+		if (has_turns(s, i) && !leaves_turn(s, &s->tenant[i]))
 			tenant[n++] = i;
 	}
 	/* One that is slow to leave then waits in its turn, for a window at least. */
 	for (uint32_t k = 1; !n && k <= s->tenants; k++)
-		if (is_ready(s, &s->tenant[(after + k) % s->tenants]))
+		if (has_turns(s, (after + k) % s->tenants))
 			tenant[n++] = (after + k) % s->tenants;
 	return n;
 }
@@ -513,7 +541,7 @@ static void lift(struct gp_sched *s)
 	if (!s->config.be_policy->lift)
 		return;
 	for (uint32_t i = 0; i < s->tenants; i++)
-		ready[i] = is_ready(s, &s->tenant[i]);
+		ready[i] = has_turns(s, i);
 	find_accounts(s, ready, account);
 	for (uint32_t i = 0; i < s->tenants; i++)
 		if (account[i])
@@ -522,30 +550,55 @@ static void lift(struct gp_sched *s)
 	balance(s);
 }
 
-static void new_turn(struct gp_sched *s)
+/* The turn began just now, and has not been used. */
+static bool is_new(const struct gp_sched *s)
+{
+	return s->turn_since_ns == s->now_ns && !s->turn_ran_ns;
+}
+
+/* Index of the tenant whose turn ends. */
+static uint32_t end_turn(struct gp_sched *s)
+{
+	const uint32_t old = gp_rotate_tenant(s);
+
+	s->rotate_since_ns = 0;
+	if (old == GP_NONE)
+		return s->tenants - 1;
+	s->resident = GP_NONE;
+	gp_account(s, &s->tenant[old])->waiting_since_ns = s->now_ns;
+	s->tenant[old].turn_end_ns = s->now_ns;
+	return old;
+}
+
+static void begin_turn(struct gp_sched *s, uint32_t tenant)
 {
 	const struct gp_be_time at = be_time(s);
-	uint32_t tenant, old = s->tenants - 1;
-	struct gp_tenant *t;
+	struct gp_tenant *t = &s->tenant[tenant];
 
-	if (s->resident != GP_NONE) {
-		old = s->group[s->resident].tenant;
-		gp_account(s, &s->tenant[old])->waiting_since_ns = s->now_ns;
-		s->tenant[old].turn_end_ns = s->now_ns;
-	}
-	settle(s);
-	lift(s);
-	tenant = pick(s, old);
-	s->rotate_since_ns = 0;
-	s->resident = GP_NONE;
-	if (tenant == GP_NONE)
-		return;
-	t = &s->tenant[tenant];
 	s->resident = next_group(s, tenant);
 	t->last_group = s->resident;
 	s->turn_ran_ns = 0;
 	s->turn_since_ns = s->now_ns;
 	s->turn_ns = s->config.be_policy->quantum(gp_account(s, t), &at);
+}
+
+static void new_turn(struct gp_sched *s)
+{
+	const uint32_t old = end_turn(s);
+	uint32_t tenant;
+
+	settle(s);
+	lift(s);
+	tenant = pick(s, old);
+	if (tenant != GP_NONE)
+		begin_turn(s, tenant);
+}
+
+static bool group_waits(const struct gp_sched *s, const struct gp_group_state *g)
+{
+	return gp_computes(g) && g->tenant != GP_NONE && s->tenant[g->tenant].runnable &&
+	       g->retry_ns <= s->now_ns &&
+	       gp_rotate_ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns;
 }
 
 /* @keen: only those that could run at once. */
@@ -554,13 +607,40 @@ static bool others_wait(const struct gp_sched *s, bool keen)
 	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (i != s->resident && gp_computes(g) && g->tenant != GP_NONE &&
-		    s->tenant[g->tenant].runnable && g->retry_ns <= s->now_ns &&
-		    gp_rotate_ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns &&
+		if (i != s->resident && group_waits(s, g) && !is_gang(s, g->tenant) &&
 		    !(keen && leaves_turn(s, &s->tenant[g->tenant])))
 			return true;
 	}
 	return false;
+}
+
+/* Another one than the resident's. */
+static bool gangs_wait(const struct gp_sched *s)
+{
+	const uint32_t has = gp_rotate_tenant(s);
+	const uint32_t account = has == GP_NONE ? GP_NONE : s->tenant[has].account;
+
+	for (uint32_t i = 0; i < s->groups; i++) {
+		const struct gp_group_state *g = &s->group[i];
+
+		if (group_waits(s, g) && is_gang(s, g->tenant) &&
+		    s->tenant[g->tenant].account != account)
+			return true;
+	}
+	return false;
+}
+
+static bool anybody_waits(const struct gp_sched *s)
+{
+	return others_wait(s, false) || gangs_wait(s);
+}
+
+/* The turn of a gang is to end, or to begin, as nobody else waits. */
+static bool host_decides(const struct gp_sched *s)
+{
+	const uint32_t has = gp_rotate_tenant(s);
+
+	return is_gang(s, has) || (!is_capped(s, &s->tenant[has]) && !others_wait(s, false));
 }
 
 static bool rotation_due(const struct gp_sched *s)
@@ -572,7 +652,7 @@ static bool rotation_due(const struct gp_sched *s)
 		return true;
 	if (leaves_turn(s, t) && others_wait(s, true))
 		return true;
-	return others_wait(s, false) && (over || !t->runnable);
+	return (over || !t->runnable) && anybody_waits(s);
 }
 
 /* The former resident may have left, or have another class by now. */
@@ -587,12 +667,151 @@ static void check_resident(struct gp_sched *s)
 		s->resident = GP_NONE;
 }
 
+/* A rotation is due, and LC's work defers it. */
+static bool lc_defers(const struct gp_sched *s)
+{
+	return gp_hold_lc_active(s) &&
+	       s->now_ns - s->rotate_since_ns < s->config.rotation_defer_max_ns;
+}
+
+void gp_rotate_turn(struct gp_sched *s, const struct gp_tenant *t, bool ends)
+{
+	const uint32_t has = gp_rotate_tenant(s);
+	const bool its = has != GP_NONE && s->tenant[has].account == t->account;
+
+	s->turn_ends = ends && its;
+	s->turn_of = ends || its ? GP_NONE : (uint32_t)(t - s->tenant);
+}
+
+/* Of a gang with the account of @tenant, the one with the next turn; GP_NONE: none could run. */
+static uint32_t member(const struct gp_sched *s, uint32_t tenant)
+{
+	uint32_t best = GP_NONE;
+
+	for (uint32_t i = 0; i < s->tenants; i++) {
+		const struct gp_tenant *t = &s->tenant[i], *b = &s->tenant[best % s->tenants];
+
+		if (!t->id || t->account != s->tenant[tenant].account ||
+		    next_group(s, i) == GP_NONE)
+			continue;
+		if (best == GP_NONE || t->runnable > b->runnable ||
+		    (t->runnable == b->runnable && t->turn_end_ns < b->turn_end_ns))
+			best = i;
+	}
+	return best;
+}
+
+/*
+ * While the gang waited for another device, its time here was others'. Beside them it does not
+ * get that back.
+ */
+static void forget_wait(struct gp_sched *s, struct gp_be_entity *e)
+{
+	const struct gp_be_time at = be_time(s);
+
+	if (min_vruntime_ns(s, NULL, false) == GP_NEVER)
+		return;
+	e->left_ns = 0;
+	s->config.be_policy->enter(e, &at);
+	balance(s);
+}
+
+/* As the host decided. */
+static void change_turn(struct gp_sched *s)
+{
+	const uint32_t tenant = s->turn_of == GP_NONE ? GP_NONE : member(s, s->turn_of);
+
+	s->turn_of = GP_NONE;
+	if (s->turn_ends) {
+		s->turn_ends = 0;
+		new_turn(s);
+	} else if (tenant != GP_NONE) {
+		if (is_new(s))
+			s->resident = GP_NONE;
+		end_turn(s);
+		settle(s);
+		forget_wait(s, gp_account(s, &s->tenant[tenant]));
+		begin_turn(s, tenant);
+	}
+}
+
+/* ---- what the host sees of a gang ------------------------------------------- */
+
+static uint32_t index_of(const struct gp_sched *s, uint32_t id)
+{
+	for (uint32_t i = 0; id && i < s->tenants; i++)
+		if (s->tenant[i].id == id)
+			return i;
+	return GP_NONE;
+}
+
+/* Does a tenant that waits for a turn, by itself, go before @t? */
+static bool others_first(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	const uint32_t has = gp_rotate_tenant(s);
+
+	for (uint32_t i = 0; i < s->tenants; i++)
+		if (i != has && has_turns(s, i) && goes_before(s, &s->tenant[i], t))
+			return true;
+	return false;
+}
+
+/* It has no turn. */
+static enum gp_gang_state waiting_state(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	const uint32_t has = gp_rotate_tenant(s);
+	const struct gp_tenant *resident = has == GP_NONE ? NULL : &s->tenant[has];
+
+	if (gp_rotate_ready_ns(s, t) > s->now_ns || others_first(s, t))
+		return GP_GANG_WAITS;
+	if (!resident || (!resident->runnable && !others_wait(s, false)))
+		return GP_GANG_FREE;
+	if (is_gang(s, has))
+		return GP_GANG_NEXT;
+	if (is_new(s))
+		return goes_before(s, t, resident) ? GP_GANG_DUE : GP_GANG_WAITS;
+	if (s->rotate_since_ns)
+		return lc_defers(s) ? GP_GANG_WAITS : GP_GANG_DUE;
+	return goes_before(s, t, resident) && !gp_hold_lc_active(s) ? GP_GANG_NEXT : GP_GANG_WAITS;
+}
+
+void gp_sched_gang(const struct gp_sched *s, uint32_t tenant, struct gp_sched_gang *gang)
+{
+	const uint32_t i = index_of(s, tenant), has = gp_rotate_tenant(s);
+	const struct gp_tenant *t = i == GP_NONE ? NULL : &s->tenant[i];
+
+	*gang = (struct gp_sched_gang){ .state = GP_GANG_NONE };
+	if (!s->config.rotate || !t || !is_gang(s, i) || member(s, i) == GP_NONE)
+		return;
+	gang->works = gp_account_of(s, t)->runnable;
+	if (has == GP_NONE || s->tenant[has].account != t->account) {
+		gang->state = waiting_state(s, t);
+		return;
+	}
+	gang->awaited = anybody_waits(s);
+	gang->state = s->turn_ran_ns >= s->turn_ns && s->rotate_since_ns && !lc_defers(s) ?
+			      GP_GANG_OVER :
+			      GP_GANG_RUNS;
+}
+
+bool gp_sched_gang_before(const struct gp_sched *s, uint32_t tenant, uint32_t other)
+{
+	const uint32_t a = index_of(s, tenant), b = index_of(s, other);
+
+	return a != GP_NONE && b != GP_NONE && s->tenant[a].account != s->tenant[b].account &&
+	       goes_before(s, &s->tenant[a], &s->tenant[b]);
+}
+
 void gp_rotate_reconcile(struct gp_sched *s)
 {
 	if (!s->config.rotate)
 		return;
 	refresh(s);
 	check_resident(s);
+	if (s->turn_of != GP_NONE || s->turn_ends) {
+		change_turn(s);
+		return;
+	}
 	if (s->resident == GP_NONE) {
 		new_turn(s);
 		return;
@@ -603,14 +822,15 @@ void gp_rotate_reconcile(struct gp_sched *s)
 	}
 	if (!s->rotate_since_ns)
 		s->rotate_since_ns = s->now_ns;
-	if (!gp_hold_lc_active(s) ||
-	    s->now_ns - s->rotate_since_ns >= s->config.rotation_defer_max_ns)
+	if (!lc_defers(s) && !host_decides(s))
 		new_turn(s);
 }
 
 bool gp_sched_rotation_deferred(const struct gp_sched *s)
 {
-	return (s->resident != GP_NONE && s->rotate_since_ns != 0) || gp_cut_waits(s);
+	return (s->resident != GP_NONE && s->rotate_since_ns != 0 &&
+		(!host_decides(s) || lc_defers(s))) ||
+	       gp_cut_waits(s);
 }
 
 uint32_t gp_sched_resident(const struct gp_sched *s)
@@ -652,10 +872,12 @@ uint64_t gp_rotate_turn_end_ns(const struct gp_sched *s)
 	if (s->resident == GP_NONE)
 		return GP_NEVER;
 	t = &s->tenant[s->group[s->resident].tenant];
-	if (!is_capped(s, t) && !others_wait(s, false))
+	if (!is_capped(s, t) && !anybody_waits(s))
 		return GP_NEVER;
 	if (s->rotate_since_ns)
-		return gp_add_sat(s->rotate_since_ns, s->config.rotation_defer_max_ns);
+		return host_decides(s) && !lc_defers(s) ?
+			       GP_NEVER :
+			       gp_add_sat(s->rotate_since_ns, s->config.rotation_defer_max_ns);
 	if (s->group[s->resident].run != GP_RUN_ON || !turn_runs(s))
 		return GP_NEVER;
 	return gp_add_sat(s->now_ns, gp_sub_sat(s->turn_ns, s->turn_ran_ns));

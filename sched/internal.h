@@ -179,6 +179,8 @@ struct gp_sched {
 	uint64_t piled_ns;	 /* likewise: a tenant's launches piled up last; 0: none's did */
 	uint32_t be_off;	 /* BE is suspended for LC that will likely be preempted */
 	uint32_t resident;	 /* index of a group, or GP_NONE */
+	uint32_t turn_of;	 /* index of a gang's tenant whose turn begins in this step .. */
+	uint32_t turn_ends;	 /* .. or the resident's ends */
 	uint32_t slot_ok;
 	uint32_t closed;
 	uint32_t overflow; /* a decision found no room in this step */
@@ -323,6 +325,8 @@ void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t);
 void gp_rotate_set_party(struct gp_sched *s, struct gp_tenant *t, uint32_t party);
 /* Its account stays with another tenant of its party, if there is one. */
 void gp_rotate_part(struct gp_sched *s, struct gp_tenant *t);
+/* The turn of @t's gang begins, or ends. */
+void gp_rotate_turn(struct gp_sched *s, const struct gp_tenant *t, bool ends);
 /* Call when a tenant has left. */
 void gp_rotate_left(struct gp_sched *s);
 /* Return: @t's use, as far as the core believes the report. */

@@ -55,6 +55,7 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	memset(s, 0, offsetof(struct gp_sched, tenant));
 	s->config = c;
 	s->resident = GP_NONE;
+	s->turn_of = GP_NONE;
 	s->cut_top = GP_NONE;
 	s->cut_was = GP_NONE;
 	s->slot_ok = c.rotate;
@@ -225,6 +226,8 @@ static int check_tenant_event(struct gp_sched *s, const struct gp_event *ev)
 		return check_lc(t, ev);
 	case GP_EV_SYNC:
 		return t->sync_depth == UINT32_MAX ? -EINVAL : 0;
+	case GP_EV_TURN:
+		return s->config.rotate && gp_account(s, t)->gang ? 0 : -EINVAL;
 	}
 	return 0;
 }
@@ -250,22 +253,23 @@ static int check(struct gp_sched *s, const struct gp_event *ev)
 	case GP_EV_CLOSE:
 		return 0;
 	}
-	return ev->type > GP_EV_KEEP ? -EINVAL : check_tenant_event(s, ev);
+	return ev->type > GP_EV_TURN ? -EINVAL : check_tenant_event(s, ev);
 }
 
 /* ---- apply: facts only -------------------------------------------------- */
 
-static void apply_spec(struct gp_sched *s, struct gp_tenant *t, const struct gp_class_request *spec,
-		       uint32_t party)
+static void apply_spec(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev)
 {
+	const struct gp_class_request *spec = &ev->spec;
 	bool be = spec->cls.cls == GP_CLASS_BE;
 
 	if (spec->cls.cls != GP_CLASS_LC)
 		gp_hold_forget(t);
 	t->spec = *spec;
-	gp_rotate_set_party(s, t, party);
+	gp_rotate_set_party(s, t, ev->party);
 	gp_account(s, t)->weight = be ? spec->cls.value : GP_WEIGHT_DEFAULT;
 	gp_account(s, t)->cap_pct = be ? spec->cap_pct % 100 : 0;
+	gp_account(s, t)->gang = be && ev->gang;
 	t->lc.level = gp_is_lc(t) ? spec->cls.value : 0;
 	gp_deadline_renew(s, t);
 }
@@ -282,7 +286,7 @@ static void apply_join(struct gp_sched *s, const struct gp_event *ev)
 				 .reported_ns = s->now_ns };
 	gp_prepreempt_init(&t->pre, s->config.switch_ns);
 	gp_rotate_join(s, t);
-	apply_spec(s, t, &ev->spec, ev->party);
+	apply_spec(s, t, ev);
 }
 
 /*
@@ -420,7 +424,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 		break;
 	case GP_EV_TENANT_CLASS:
 		gp_rotate_charge(s, t);
-		apply_spec(s, t, &ev->spec, ev->party);
+		apply_spec(s, t, ev);
 		break;
 	case GP_EV_GROUP_APPEAR:
 		apply_appear(s, t, ev);
@@ -470,6 +474,9 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 			gp_prepreempt_missed(&t->pre, ev->measured.took_ns);
 		else
 			gp_prepreempt_switch(&t->pre, ev->measured.took_ns);
+		break;
+	case GP_EV_TURN:
+		gp_rotate_turn(s, t, ev->turn.ends);
 		break;
 	case GP_EV_USAGE:
 		gp_length_usage(t, gp_rotate_usage(s, t, ev));

@@ -91,6 +91,7 @@ enum gp_event_type {
 	 */
 	GP_EV_CLOSE,
 	GP_EV_KEEP, /* hold: between the waits of a request, or no longer; replaces the last */
+	GP_EV_TURN, /* turn: of a gang, with rotate only. -EINVAL: it is none */
 };
 
 enum gp_busy {
@@ -123,6 +124,7 @@ enum gp_idle {
  * @party: BE tenants of one party share one account of the policy: weight, cap and turn in a
  *	round are those of one tenant, and they use them alternately. The latest @spec counts for
  *	all of it. 0: none
+ * @gang: the host begins and ends the turns of this BE tenant, and of its party (GP_EV_TURN)
  * @spec: the class
  * @group.id: the caller's id, not 0
  * @group.slice_unknown: GROUP_APPEAR: it may have any slice; else it has the driver's
@@ -139,6 +141,7 @@ enum gp_idle {
  *	it at the latest
  * @idle.how: enum gp_idle
  * @queued.reported: the tenant reports this itself; BUSY may have missed the work
+ * @turn.ends: its turn is over; else it begins, and another tenant's ends for it
  * @slot.have: this instance has the device's short slice
  * @outcome.decision: its id
  * @outcome.error: 0 or negative errno
@@ -155,6 +158,7 @@ struct gp_event {
 	uint32_t type;
 	uint32_t tenant;
 	uint32_t party;
+	bool gang;
 	union {
 		struct gp_class_request spec;
 		struct {
@@ -178,6 +182,9 @@ struct gp_event {
 		struct {
 			bool reported;
 		} queued;
+		struct {
+			bool ends;
+		} turn;
 		struct {
 			bool have;
 		} slot;
@@ -381,6 +388,34 @@ uint32_t gp_sched_most_urgent(const struct gp_sched *sched);
 /** The BE tenant that has the turn; 0: none. */
 uint32_t gp_sched_resident(const struct gp_sched *sched);
 
+/* ---- gangs: tenants whose turns begin and end on several devices at once ------- */
+
+enum gp_gang_state {
+	GP_GANG_NONE,  /* it has no group here that could run */
+	GP_GANG_WAITS, /* others go before it, or LC's work does */
+	GP_GANG_NEXT,  /* it goes before all others, but the turn of one of them is not over */
+	GP_GANG_FREE,  /* like GP_GANG_DUE, and no other has a turn or waits for one */
+	GP_GANG_DUE,   /* the next turn is its own, from now on */
+	GP_GANG_RUNS,  /* it has its turn */
+	GP_GANG_OVER,  /* likewise, the turn is over, and others wait for it */
+};
+
+/**
+ * struct gp_sched_gang - A gang on this device, as of the latest step.
+ * @works: one of its tenants has work
+ * @awaited: with GP_GANG_RUNS and GP_GANG_OVER: others wait for its turn's end
+ */
+struct gp_sched_gang {
+	enum gp_gang_state state;
+	bool works, awaited;
+};
+
+/** @tenant is one of the gang's, or unknown: GP_GANG_NONE. */
+void gp_sched_gang(const struct gp_sched *sched, uint32_t tenant, struct gp_sched_gang *gang);
+
+/** By the policy, does the gang of @tenant go before the one of @other? */
+bool gp_sched_gang_before(const struct gp_sched *sched, uint32_t tenant, uint32_t other);
+
 /* For views. Counters since init. */
 struct gp_sched_tenant_stat {
 	struct gp_class_request spec;
@@ -514,6 +549,7 @@ struct gp_be_entity {
 	uint32_t weight;
 	uint32_t cap_pct;	   /* 0: none; 1..99 */
 	uint32_t runnable;	   /* has work, and a group that can run */
+	uint32_t gang;		   /* the host begins and ends its turns */
 	uint64_t waiting_since_ns; /* when it entered, or its last turn ended */
 	uint64_t left_ns;	   /* when it was last runnable */
 

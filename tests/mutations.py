@@ -9,6 +9,7 @@ Mutation = collections.namedtuple("Mutation", "name file old new equivalent", de
 
 GROUP = "sched/group_reconcile.c"
 ROTATION = "sched/be_rotation.c"
+GANG = "sched/gang.c"
 LEAVE = "sched/leave.c"
 MINIMUM = "sched/be_minimum.c"
 PREEMPT = "sched/lc_preempt.c"
@@ -91,8 +92,8 @@ MUTATIONS = [Mutation(*m) for m in [
      "if (gp_takes_turns(s, &s->tenant[g->tenant]) &&\n\t\t    s->tenant[g->tenant].activity "
      "!= GP_ACT_IDLE) {", "if (gp_takes_turns(s, &s->tenant[g->tenant])) {"),
     ("old-time-at-the-new-weight", STEP,
-     "\t\tgp_rotate_charge(s, t);\n\t\tapply_spec(s, t, &ev->spec, ev->party);",
-     "\t\tapply_spec(s, t, &ev->spec, ev->party);"),
+     "\t\tgp_rotate_charge(s, t);\n\t\tapply_spec(s, t, ev);",
+     "\t\tapply_spec(s, t, ev);"),
     ("old-time-under-the-new-policy", ROTATION,
      "\t\tt->uncharged_ns = 0;\n\t\tt->charged_ns = 0;\n", ""),
     ("not-settled-before-a-change", ROTATION, "\tif (changed)\n\t\tsettle(s);\n", ""),
@@ -120,14 +121,30 @@ MUTATIONS = [Mutation(*m) for m in [
      ""),
     ("turn-counts-from-the-request", ROTATION, "i == s->resident && g->run == GP_RUN_ON)",
      "i == s->resident)"),
-    ("turns-are-not-deferred", ROTATION, "\tif (!gp_hold_lc_active(s) ||", "\tif (1 ||"),
+    ("turns-are-not-deferred", ROTATION, "\treturn gp_hold_lc_active(s) &&", "\treturn 0 &&"),
     ("turns-are-deferred-for-ever", ROTATION,
-     "s->now_ns - s->rotate_since_ns >= s->config.rotation_defer_max_ns)", "0)"),
+     "s->now_ns - s->rotate_since_ns < s->config.rotation_defer_max_ns;", "1;"),
     ("deferral-is-not-reset", ROTATION, "\tif (!rotation_due(s)) {\n\t\ts->rotate_since_ns = 0;",
      "\tif (!rotation_due(s)) {"),
     ("place-of-a-pause-is-kept", ROTATION, "\tt->be.waiting_since_ns = s->now_ns;\n", ""),
     ("last-turn-comes-first", ROTATION,
-     "\t\tgp_account(s, &s->tenant[old])->waiting_since_ns = s->now_ns;\n", ""),
+     "\tgp_account(s, &s->tenant[old])->waiting_since_ns = s->now_ns;\n", ""),
+    ("a-gang-has-turns-alone", ROTATION,
+     "return is_ready(s, &s->tenant[tenant]) && !is_gang(s, tenant);",
+     "return is_ready(s, &s->tenant[tenant]);"),
+    ("a-gang-never-leaves", ROTATION, "others_wait(s, false) || gangs_wait(s);",
+     "others_wait(s, false);"),
+    ("a-gang-has-its-wait-back", ROTATION,
+     "\t\tforget_wait(s, gp_account(s, &s->tenant[tenant]));\n", ""),
+    ("a-gang-keeps-the-minimum-back", ROTATION, "s->tenant[i].be.gang == gangs &&", "1 &&"),
+    ("a-gang-takes-a-turn-that-is-not-over", GANG,
+     "g->waits_for_turn = !v.due && !v.all_free;", "g->waits_for_turn = false;"),
+    ("a-gang-with-one-device-less", GANG, "v.behind |= at.state == GP_GANG_WAITS;",
+     "v.behind = at.state == GP_GANG_WAITS;"),
+    ("gangs-in-a-circle-wait-for-ever", GANG, "\treturn longest;", "\treturn NULL;"),
+    ("gangs-behind-a-gang-go-before-it", GANG, "\t\tkept |= g->devices;",
+     "\t\tkept |= g->runs ? g->devices : 0;"),
+    ("idle-gang-keeps-its-turn", GANG, "(!v->works && v->awaited)", "0"),
     ("one-group-of-a-tenant", ROTATION, "\tt->last_group = s->resident;\n", ""),
     ("group-in-retry-is-chosen", ROTATION,
      "g->tenant == tenant && g->retry_ns <= s->now_ns;", "g->tenant == tenant;"),

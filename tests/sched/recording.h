@@ -98,6 +98,7 @@ static inline struct rec_event rec_from_event(const struct gp_event *ev)
 	case GP_EV_TENANT_CLASS:
 		rec_from_spec(&r, &ev->spec);
 		r.k = ev->party;
+		r.o = ev->gang;
 		break;
 	case GP_EV_GROUP_APPEAR:
 		r.o = ev->group.slice_unknown;
@@ -129,6 +130,9 @@ static inline struct rec_event rec_from_event(const struct gp_event *ev)
 	case GP_EV_SLOT:
 		r.o = ev->slot.have;
 		break;
+	case GP_EV_TURN:
+		r.o = ev->turn.ends;
+		break;
 	case GP_EV_OUTCOME:
 		r.d = ev->outcome.decision;
 		r.e = (uint64_t)-ev->outcome.error;
@@ -154,6 +158,7 @@ static inline struct gp_event rec_to_event(const struct rec_event *r)
 	case GP_EV_TENANT_JOIN:
 	case GP_EV_TENANT_CLASS:
 		ev.party = (uint32_t)r->k;
+		ev.gang = r->o;
 		ev.spec = (struct gp_class_request){
 			.cls = { (uint32_t)r->c, (uint32_t)r->v },
 			.cap_pct = (uint32_t)r->p,
@@ -191,6 +196,9 @@ static inline struct gp_event rec_to_event(const struct rec_event *r)
 		break;
 	case GP_EV_SLOT:
 		ev.slot.have = r->o;
+		break;
+	case GP_EV_TURN:
+		ev.turn.ends = r->o;
 		break;
 	case GP_EV_OUTCOME:
 		ev.outcome.decision = (uint32_t)r->d;
