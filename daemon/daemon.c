@@ -187,10 +187,12 @@ static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
 		else
 			gp_receivers_backend(d->receivers, ops->name);
 	}
-	if (err)
+	if (err) {
 		gp_log(GP_LOG_WARN, "%s: not managed: %s", id->name, strerror(-err));
-	else
-		d->devs++;
+		return;
+	}
+	gp_dgangs_add(&d->gangs, d->dev[d->devs]);
+	d->devs++;
 }
 
 static void say_none(const char *only)

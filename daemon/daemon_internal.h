@@ -26,6 +26,7 @@ struct gp_daemon {
 	struct gp_scan *scans;	       /* that are not over: see enroll.c */
 	struct gp_ddev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs;
+	struct gp_dgangs gangs;
 	size_t left_alone; /* devices that are none of them: see can_share() */
 	struct gp_source signals;
 	struct gp_tick check;	 /* every second: see gp_enroll_check() */

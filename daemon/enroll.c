@@ -232,6 +232,16 @@ static int decide(struct gp_daemon *d, struct gp_ddev *dev, struct gp_subject *w
 	return err;
 }
 
+static bool is_gang(const struct gp_daemon *d, const struct gp_ddev *dev, struct gp_subject *who)
+{
+	struct gp_verdict verdict;
+
+	who->device = &dev->hal->id;
+	gp_rules_find(d->config, who, &verdict);
+	who->device = NULL;
+	return verdict.rule && verdict.rule->gang;
+}
+
 /* The cgroup whose processes count as one with @who; to be freed. */
 static char *party_of(const struct gp_daemon *d, const struct gp_ddev *dev, struct gp_subject *who)
 {
@@ -292,6 +302,7 @@ static int join(struct gp_scan *s, struct gp_subject *who, const struct gp_class
 	struct gp_join how = {
 		.who = *who,
 		.party = party_of(s->daemon, s->dev, who),
+		.gang = is_gang(s->daemon, s->dev, who),
 		.list = s->list,
 		.origin = s->origin,
 		.request = *given,
@@ -876,7 +887,7 @@ static void class_anew(struct gp_daemon *d, struct gp_dtenant *t)
 
 static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
 {
-	gp_dtenant_party(t, party_of(d, t->dev, &t->who));
+	gp_dtenant_party(t, party_of(d, t->dev, &t->who), is_gang(d, t->dev, &t->who));
 	class_anew(d, t);
 }
 

@@ -393,6 +393,8 @@ int gp_runtime_event(struct gp_runtime *rt, const struct gp_event *ev)
 		start_all(rt);
 		if (ops->settled)
 			ops->settled(rt->config.host, any);
+		/* It may have reported events. */
+		start_all(rt);
 	}
 	rt->depth--;
 	arm(rt);

@@ -112,8 +112,9 @@ static bool same_rule(const struct gp_rule *a, const struct gp_rule *b)
 	       same_facts(a, b) && a->has_class == b->has_class &&
 	       same_class(&a->class_given, &b->class_given) &&
 	       a->has_max_class == b->has_max_class && same_class(&a->max_class, &b->max_class) &&
-	       a->pool == b->pool && a->one == b->one && a->percent == b->percent &&
-	       a->memory.min == b->memory.min && a->memory.max == b->memory.max;
+	       a->pool == b->pool && a->one == b->one && a->gang == b->gang &&
+	       a->percent == b->percent && a->memory.min == b->memory.min &&
+	       a->memory.max == b->memory.max;
 }
 
 static bool same_metrics(const struct gp_config_metrics *a, const struct gp_config_metrics *b)
@@ -277,6 +278,8 @@ static void put_rule(FILE *to, const struct gp_rule *rule)
 		put_class(to, before, "max_class", &rule->max_class);
 	if (rule->one)
 		put(to, "    ", "as", "one");
+	if (rule->gang)
+		put(to, "    ", "gang", "true");
 	if (rule->pool)
 		put(to, "    ", "pool", "true");
 	if (rule->percent)

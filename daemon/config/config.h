@@ -89,6 +89,7 @@ struct gp_config_metrics {
  * @memory: device memory of programs of gpreempt run: the most that their MIN may be, and their
  *	MAX; UINT64_MAX: no limit
  * @one: its BE processes of a cgroup share one weight and one place in a round
+ * @gang: the turns of its BE processes begin and end on all their devices at once
  * @max_class: the highest class that its processes may ask for; @has_max_class: false:
  *	that is @class_given
  */
@@ -99,7 +100,7 @@ struct gp_rule {
 	uid_t uid;
 	gid_t gid;
 	struct gp_spec spec;
-	bool has_class, has_max_class, pool, one;
+	bool has_class, has_max_class, pool, one, gang;
 	uint32_t percent;
 	struct gp_size_range memory;
 	struct gp_class_request class_given;

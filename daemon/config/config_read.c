@@ -474,13 +474,23 @@ static int take_max_class(struct gp_yaml *y, const char *text, void *to)
 	return err ? err : check_kept(y, &rule->max_class);
 }
 
-static int take_pool(struct gp_yaml *y, const char *text, void *to)
+static int take_bool(struct gp_yaml *y, const char *text, bool *to)
 {
 	y->right = "write true or false";
 	if (strcmp(text, "true") && strcmp(text, "false"))
 		return -EINVAL;
-	((struct gp_rule *)to)->pool = text[0] == 't';
+	*to = text[0] == 't';
 	return 0;
+}
+
+static int take_pool(struct gp_yaml *y, const char *text, void *to)
+{
+	return take_bool(y, text, &((struct gp_rule *)to)->pool);
+}
+
+static int take_gang(struct gp_yaml *y, const char *text, void *to)
+{
+	return take_bool(y, text, &((struct gp_rule *)to)->gang);
 }
 
 static int take_as(struct gp_yaml *y, const char *text, void *to)
@@ -547,6 +557,7 @@ static const struct gp_yaml_key rule_keys[] = {
 	KEY("class", take_rule_class),
 	KEY("max_class", take_max_class),
 	KEY("as", take_as),
+	KEY("gang", take_gang),
 	KEY("pool", take_pool),
 	KEY("percent", take_percent),
 	{ .key = "memory", .type = &memory_type },

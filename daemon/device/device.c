@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/device/device_internal.h"
+#include "daemon/device/gangs.h"
 #include "daemon/loop/log.h"
 #include "runtime/log.h"
 
@@ -77,7 +78,7 @@ static void rearm_due(struct gp_tick *tick)
 
 void gp_ddev_let_go(struct gp_ddev *dev)
 {
-	if (!dev->acked || gp_runtime_jobs(dev->rt) || dev->looking)
+	if (!dev->acked || gp_runtime_jobs(dev->rt) || dev->looking || gp_dgangs_work(dev->gangs))
 		return;
 	dev->acked = false;
 	gp_ddev_arm(dev);
@@ -169,8 +170,11 @@ void gp_ddev_sweep(struct gp_ddev *dev)
 
 void gp_ddev_over(void *host)
 {
-	gp_ddev_sweep(host);
-	gp_ddev_let_go(host);
+	struct gp_ddev *dev = host;
+
+	gp_ddev_sweep(dev);
+	gp_ddev_let_go(dev);
+	gp_dgangs_let_go(dev->gangs);
 }
 
 void gp_ddev_leaving(struct gp_ddev *dev, int place)

@@ -19,6 +19,7 @@
 #include "sched/sched.h"
 #include "wire/hist.h"
 
+struct gp_dgangs;
 struct gp_dtenant;
 struct gp_log_look;
 
@@ -85,13 +86,14 @@ struct gp_ddev {
 	bool woken;		     /* since the log was read last */
 	uint32_t cut_looks;	     /* in a row that saw the most urgent tenant wait */
 	struct gp_usage usage;
-	struct gp_tick idle;   /* looks where nothing goes on */
-	int slot_fd;	       /* the right to the short slice; -1: not ours */
-	struct gp_tick slot;   /* then: tries again */
-	struct gp_tick notice; /* looks for new work of idle tenants */
-	uint32_t quiet_looks;  /* of these in a row without new work */
-	bool noticing;	       /* it is to come */
-	uint32_t unchecked;    /* seconds in which slices were not read: nobody used the device */
+	struct gp_dgangs *gangs; /* NULL: none */
+	struct gp_tick idle;	 /* looks where nothing goes on */
+	int slot_fd;		 /* the right to the short slice; -1: not ours */
+	struct gp_tick slot;	 /* then: tries again */
+	struct gp_tick notice;	 /* looks for new work of idle tenants */
+	uint32_t quiet_looks;	 /* of these in a row without new work */
+	bool noticing;		 /* it is to come */
+	uint32_t unchecked;	 /* seconds in which slices were not read: nobody used the device */
 	struct gp_ddev_stat stat;
 	struct gp_hist hist[GP_WIRE_HISTS];
 	uint64_t used_ns[GP_CLASS_BE + 1]; /* by all tenants of a class, ever */

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "daemon/device/device_internal.h"
+#include "daemon/device/gangs.h"
 #include "daemon/device/tenant.h"
 #include "daemon/loop/log.h"
 #include "daemon/loop/times.h"
@@ -289,6 +290,7 @@ static void log_was_read(struct gp_job *job)
 	tell_usage(dev, whole ? dev->log_read_ns : 0);
 	gp_ddev_observe_pages(dev);
 	gp_ddev_let_go(dev);
+	gp_dgangs_let_go(dev->gangs);
 }
 
 /* Does what the pages do not tell matter now? */
@@ -421,6 +423,7 @@ static void settled(void *host, bool any)
 {
 	struct gp_ddev *dev = host;
 
+	gp_dgangs_follow(dev->gangs);
 	gp_dtenant_follow_turns(dev);
 	plan_look(dev);
 	if (!dev->acked)

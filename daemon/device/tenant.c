@@ -754,9 +754,11 @@ static uint32_t party_of(const struct gp_dtenant *t)
 
 static int core_join(struct gp_dtenant *t)
 {
-	const struct gp_event ev = {
-		.type = GP_EV_TENANT_JOIN, .tenant = t->id, .party = t->party, .spec = t->request
-	};
+	const struct gp_event ev = { .type = GP_EV_TENANT_JOIN,
+				     .tenant = t->id,
+				     .party = t->party,
+				     .gang = t->gang,
+				     .spec = t->request };
 
 	return gp_runtime_event(t->dev->rt, &ev);
 }
@@ -797,8 +799,11 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	if (!err)
 		err = gp_usage_join(&dev->usage, t->who.pid, is_lc(t));
 	if (!err)
+		err = gp_dgang_set(t, how->gang);
+	if (!err)
 		err = core_join(t);
 	if (err) {
+		(void)gp_dgang_set(t, false);
 		gp_usage_leave(&dev->usage, t->who.pid);
 		free_tenant(t);
 		return err;
@@ -808,6 +813,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	open_account(t);
 	t->next = dev->tenants;
 	dev->tenants = t;
+	gp_dgang_refresh(t->gang);
 	gp_ddev_trace(dev, GP_WIRE_TRACE_JOIN, t->who.pid,
 		      (uint64_t)t->request.cls.cls << 32 | t->request.cls.value);
 	wants_turn(t, t->since_ns);
@@ -859,6 +865,7 @@ void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
+	(void)gp_dgang_set(t, false);
 	/* Without its memory none but the process itself may resume it. */
 	if (gp_dtenant_is_stopped(t) && !process_ended && !t->away.away)
 		pardon(t);
@@ -904,14 +911,17 @@ void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
 		make_preemptible(t);
 }
 
-void gp_dtenant_party(struct gp_dtenant *t, char *cgroup)
+void gp_dtenant_party(struct gp_dtenant *t, char *cgroup, bool gang)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .tenant = t->id, .spec = t->request };
+	const bool was_gang = t->gang;
 
 	free(t->cgroup);
 	t->cgroup = cgroup;
 	ev.party = party_of(t);
-	if (ev.party == t->party)
+	gp_log_shortage(gp_dgang_set(t, gang), "cannot make a process one of a gang");
+	ev.gang = t->gang;
+	if (ev.party == t->party && ev.gang == was_gang)
 		return;
 	t->party = ev.party;
 	gp_runtime_event(t->dev->rt, &ev);
@@ -920,9 +930,11 @@ void gp_dtenant_party(struct gp_dtenant *t, char *cgroup)
 int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *request, bool asked,
 		     const char *why)
 {
-	struct gp_event ev = {
-		.type = GP_EV_TENANT_CLASS, .tenant = t->id, .party = t->party, .spec = *request
-	};
+	struct gp_event ev = { .type = GP_EV_TENANT_CLASS,
+			       .tenant = t->id,
+			       .party = t->party,
+			       .gang = t->gang,
+			       .spec = *request };
 	const struct gp_class_request old = t->request;
 	bool was_be = gp_dtenant_is_be(t);
 	int err;
@@ -939,6 +951,7 @@ int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *reques
 	snprintf(t->why, sizeof(t->why), "%s", why);
 	gp_usage_join(&t->dev->usage, t->who.pid, request->cls.cls == GP_CLASS_LC);
 	gp_ddev_report_class(t->dev, t->who.pid, &request->cls);
+	gp_dgang_refresh(t->gang);
 	if (gp_dtenant_is_be(t) && !was_be)
 		make_preemptible(t);
 	wants_turn(t, gp_ddev_now(t->dev));

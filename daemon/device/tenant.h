@@ -8,6 +8,7 @@
 #include "daemon/device/away.h"
 #include "daemon/device/device.h"
 #include "daemon/device/frozen.h"
+#include "daemon/device/gangs.h"
 #include "daemon/supervise/journal.h"
 #include "daemon/config/rules.h"
 #include "wire/page.h"
@@ -36,6 +37,7 @@ struct gp_dtenant {
 	bool asked;		    /* it has the class that it requested */
 	char *cgroup;		    /* its processes count as one; NULL: each for itself */
 	uint32_t party;		    /* the core's number for these; 0 */
+	struct gp_dgang *gang;	    /* NULL: it is in none */
 	char why[GP_WIRE_TEXT_LEN]; /* source of the class */
 	uint64_t since_ns;	    /* by the core's clock */
 	int place;		    /* in the journal */
@@ -87,6 +89,7 @@ struct gp_dtenant {
  * struct gp_join - how a tenant comes to be.
  * @who: the tenant's from then on
  * @party: the cgroup whose processes count as one; the tenant's. NULL: it counts for itself
+ * @gang: it is one with its groups on all devices, and those of @party's other processes
  * @list: its groups, compute ones and others; the tenant's if it succeeds
  * @away: as the journal has it, if it joins with its memory off the device
  * @recover: its groups may be suspended for a move that was not answered
@@ -95,6 +98,7 @@ struct gp_dtenant {
 struct gp_join {
 	struct gp_subject who;
 	char *party;
+	bool gang;
 	struct gp_group_list list;
 	enum gp_wire_origin origin;
 	struct gp_class_request request;
@@ -120,8 +124,11 @@ void gp_dtenant_leave(struct gp_dtenant *tenant, bool ended);
 
 /** Its groups are these now; @list is taken. */
 void gp_dtenant_groups(struct gp_dtenant *tenant, struct gp_group_list *list);
-/** It counts as one with the processes of @cgroup, which is the tenant's; NULL: for itself. */
-void gp_dtenant_party(struct gp_dtenant *tenant, char *cgroup);
+/**
+ * It counts as one with the processes of @cgroup, which is the tenant's; NULL: for itself. @gang:
+ * as in struct gp_join.
+ */
+void gp_dtenant_party(struct gp_dtenant *tenant, char *cgroup, bool gang);
 /** A class from now on. 0; -ENOSPC: there is no room for such a one. */
 int gp_dtenant_class(struct gp_dtenant *tenant, const struct gp_class_request *request, bool asked,
 		     const char *why);

@@ -269,6 +269,8 @@ static void test_forms(void **state)
 		"rules:\n- {cgroup: /, class: be}\n",
 		"rules:\n- {cgroup: /a, class: be, as: one}\n",
 		"rules:\n- {cgroup: /a, class: be, as: each}\n",
+		"rules:\n- {user: 1, class: be, gang: true}\n",
+		"rules:\n- {user: 1, class: be, gang: false}\n",
 		"rules:\n- {user: 1, class: be, pool: true}\n",
 		"rules:\n- {user: 1, class: be, pool: true, percent: 100}\n",
 		"rules:\n- {user: 1, class: be, pool: false}\n",
@@ -344,6 +346,7 @@ static void test_equal(void **state)
 		"rules: [{user: 1, class: be, max_class: lc}]",
 		"rules: [{cgroup: /a, class: be}]",
 		"rules: [{cgroup: /a, class: be, as: one}]",
+		"rules: [{cgroup: /a, class: be, gang: true}]",
 		"rules: [{user: 1, class: be, pool: true}]",
 		"rules: [{user: 1, class: be, pool: true, percent: 1}]",
 		"rules: [{user: 1, class: be, pool: true, percent: 2}]",
@@ -374,7 +377,7 @@ static void test_equal(void **state)
 	"metrics_listen, log_level, limits_per_user, host_memory, devices, rules"
 #define RULE_KEYS                                                                                 \
 	"user, group, cgroup, exe, container, namespace, pod, image, annotation, device, class, " \
-	"max_class, as, pool, percent, memory"
+	"max_class, as, gang, pool, percent, memory"
 #define NOT_YAML                                                                         \
 	"; write KEY: VALUE, indent with blanks, not tabs, and quote a value with { or " \
 	"a colon"
@@ -635,6 +638,7 @@ static void test_rules_refused(void **state)
 		{ "class", "be,cap=3%", "caps need be_policy: credit; set it for a device" },
 		{ "as", "two", "write one or each" },
 		{ "pool", "be", "write true or false" },
+		{ "gang", "yes", "write true or false" },
 		{ "percent", "0", "write a number from 1 to 100, the part of the pool's threads" },
 		{ "percent", "101",
 		  "write a number from 1 to 100, the part of the pool's threads" },
@@ -922,6 +926,7 @@ static void test_example(void **state)
 		"container",
 		"class",
 		"max_class",
+		"gang",
 		"pool",
 		"percent",
 		"host_memory",

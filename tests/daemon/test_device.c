@@ -1521,7 +1521,7 @@ static void set_cgroup(struct process *p, const char *cgroup)
 	char *own = cgroup ? strdup(cgroup) : NULL;
 
 	assert_true(own || !cgroup);
-	gp_dtenant_party(p->tenant, own);
+	gp_dtenant_party(p->tenant, own, false);
 	settle();
 }
 

@@ -138,8 +138,8 @@ class WithoutADaemon(TwoDevices):
                         {"soft0": 1, "soft1": 1})
 
 
-class OneDaemon(TwoDevices):
-    """For both."""
+class UnderDaemon(TwoDevices):
+    """One for both, with configuration CONFIG."""
 
     def setUp(self):
         super().setUp()
@@ -148,8 +148,7 @@ class OneDaemon(TwoDevices):
         self.addCleanup(self.stop)
         config = os.path.join(self.dir, "gpreempt.yaml")
         with open(config, "w", encoding="ascii") as f:
-            f.write("be_quantum: 10ms\n"
-                    "devices:\n- {device: soft1, be_policy: rr, be_quantum: 20ms}\n")
+            f.write(self.CONFIG)
         with open(os.path.join(self.dir, "log"), "w", encoding="ascii") as log:
             self.daemon = subprocess.Popen(
                 [os.path.join(BUILD, "bin/gpreemptd"), f"--run-dir={self.run_dir}",
@@ -194,6 +193,11 @@ class OneDaemon(TwoDevices):
         self.eventually("turns on both devices", lambda: all(
             turns >= had.get(key, 0) + more for key, turns in self.turns().items()))
 
+
+class OneDaemon(UnderDaemon):
+    CONFIG = ("be_quantum: 10ms\n"
+              "devices:\n- {device: soft1, be_policy: rr, be_quantum: 20ms}\n")
+
     def test_each_has_its_own_turns(self):
         self.assertEqual({name: row["be_policy"] for name, row in self.devices().items()},
                          {"soft0": "fair", "soft1": "rr"})
@@ -230,6 +234,62 @@ class OneDaemon(TwoDevices):
         time.sleep(0.1)
         self.ends_right(procs[0])
         self.eventually("nobody is left", lambda: not self.tenants())
+
+
+class Gang(UnderDaemon):
+    """A rule with gang: true. The turns of a process begin and end on both devices at once."""
+    CONFIG = f"be_quantum: 10ms\nrules:\n- {{user: {os.getuid()}, class: be, gang: true}}\n"
+    APART_US = 1000     # of the software GPU's clock
+
+    def traced(self):
+        """(PID, "turns" or "suspended") -> device -> its spans of one second."""
+        path = os.path.join(self.dir, "trace.json")
+        self.ok("trace", "-o", path, "-d", "1")
+        with open(path, encoding="ascii") as f:
+            events = json.load(f)["traceEvents"]
+        tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events
+                  if e["ph"] == "M" and e["name"] == "thread_name"}
+        begun, spans = {}, {}
+        for event in events:
+            track = event["pid"], event["tid"]
+            words = tracks.get(track, "").split()
+            if event["ph"] == "B":
+                begun[track] = event["ts"]
+            elif event["ph"] == "E" and words[-1] in ("turns", "suspended"):
+                of = spans.setdefault((int(words[0]), words[-1]), {})
+                of.setdefault(track[0], []).append((begun[track], event["ts"]))
+        return spans
+
+    def expect_together(self, spans):
+        """Those of one device in the time that both devices show."""
+        one, other = spans.values()
+        whole = [(begin, end) for begin, end in one[1:-1]
+                 if begin > other[0][1] and end < other[-1][0]]
+        self.assertGreater(len(whole), 2, spans)
+        for begin, end in whole:
+            self.assertLess(min(abs(begin - b) for b, _ in other), self.APART_US, (begin, other))
+            self.assertLess(min(abs(end - e) for _, e in other), self.APART_US, (end, other))
+
+    def test_on_and_off_together(self):
+        gangs = self.start(2)
+        lone = self.ready(self.both(CLI, "run", "--class=be", "--", CUDA_VISIBLE_DEVICES="1"), 1)
+        lone.stdin.write("go\n")
+        lone.stdin.flush()
+        self.eventually("all are tenants", lambda: len(self.tenants()) == 5)
+        self.await_turns()
+        spans = self.traced()
+        for proc in gangs:
+            for kind in ("turns", "suspended"):
+                self.expect_together(spans[proc.pid, kind])
+        self.assertIn((lone.pid, "turns"), spans)
+        # As each process is one on its own, the other two get on without it.
+        gangs[0].kill()
+        gangs[0].wait()
+        self.eventually("it has left", lambda: len(self.tenants()) == 3)
+        self.await_turns()
+        self.expect_together(self.traced()[gangs[1].pid, "turns"])
+        for proc in (gangs[1], lone):
+            self.ends_right(proc)
 
 
 if __name__ == "__main__":
