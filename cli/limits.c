@@ -132,6 +132,8 @@ int gp_limits_set(const char *verb, const struct gp_limits_args *args,
 		lower_min(verb, &range, ruled);
 		err = set_range(&range);
 	}
+	if (!err && args->turns && setenv("GPREEMPT_MEMORY_TURNS", "1", 1))
+		err = -errno;
 	if (!err && args->idle && setenv("GPREEMPT_IDLE_OUT", args->idle, 1))
 		err = -errno;
 	if (!err && (args->memory || args->idle) && host_max(args, ruled) != UINT64_MAX)

@@ -10,11 +10,13 @@
  * @memory: value of --mem; "1": it has none; NULL: not given
  * @host: value of --mem-host in bytes; 0: not given
  * @idle: value of --idle-out; NULL: not given
+ * @turns: --mem-turns
  */
 struct gp_limits_args {
 	const char *memory;
 	uint64_t host;
 	const char *idle;
+	bool turns;
 };
 
 /** Read the value of --mem; NULL: none. 0; GP_ARGS_SAID. */

@@ -56,6 +56,10 @@ static const struct argp_option options[] = {
 	  "the host, and continue CMD when there is room; none leaves while CMD has up to MIN, and "
 	  "CMD has at most MAX: 8GiB:20GiB, 8GiB: or :20GiB",
 	  0 },
+	{ "mem-turns", 'T', NULL, 0,
+	  "with --mem: if CMD's memory does not fit beside that of other such programs, they take "
+	  "turns on the GPU, by weight; needs gpreemptd",
+	  0 },
 	{ "idle-out", 'i', "TIME", 0,
 	  "lc: when CMD has submitted no work for TIME, such as 30s, move its device memory to the "
 	  "host; its next call waits until it is back",
@@ -88,6 +92,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return gp_pool_parse(&r->pool, arg);
 	case 'm':
 		return gp_limits_parse(&r->limits, arg);
+	case 'T':
+		r->limits.turns = true;
+		return 0;
 	case 'i':
 		return gp_limits_parse_idle(&r->limits, arg);
 	case 'M':
@@ -128,6 +135,8 @@ int gp_verb_run(int argc, char **argv)
 		return gp_fail("run: --auto-hold needs --class=lc; best-effort never holds");
 	if (r.limits.memory && strncmp(r.cmd.class_text, "be", 2))
 		return gp_fail("run: --mem needs --class=be; latency-critical memory stays");
+	if (r.limits.turns && !r.limits.memory)
+		return gp_fail("run: --mem-turns needs --mem; else no memory leaves");
 	if (r.limits.idle && strncmp(r.cmd.class_text, "lc", 2))
 		return gp_fail(
 			"run: --idle-out needs --class=lc; best-effort memory leaves with --mem");

@@ -370,7 +370,7 @@ static void stat_done(struct stat_run *r)
 /* As gpreempt run does. */
 static int follow_rule(const struct stat_run *r)
 {
-	const struct gp_limits_args none = { NULL, 0, NULL };
+	const struct gp_limits_args none = { 0 };
 	char refusal[GP_WIRE_TEXT_LEN];
 	struct gp_wire_ruled ruled;
 	int err;

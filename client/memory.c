@@ -84,7 +84,7 @@ static void nap(long ns)
  * While memory is released, an allocation that fails again and again would slow that: the driver
  * has one lock for both.
  */
-bool gp_memory_ask(const uint8_t uuid[16])
+bool gp_memory_ask(const uint8_t uuid[16], bool turns)
 {
 	const uint64_t until_ns = gp_wall_ns() + MOVE_NS;
 	struct room first = ask_daemon(uuid, false), now = first;
@@ -96,6 +96,8 @@ bool gp_memory_ask(const uint8_t uuid[16])
 		} while (now.moving && gp_wall_ns() < until_ns);
 		return true;
 	}
+	if (turns)
+		return false;
 	first = now = ask_tenants(uuid);
 	while (now.moving && gp_wall_ns() < until_ns) {
 		nap(NAP_NS);

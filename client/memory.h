@@ -18,7 +18,8 @@ struct gp_client_device;
 struct gp_memory_stat {
 	struct gp_wire_memory_figures figures;
 	bool moving;
-	bool by_itself; /* it leaves when the process is idle, of any class, and on no request */
+	bool takes_turns; /* with others of that kind, under gpreemptd */
+	bool by_itself;	  /* it leaves when the process is idle, of any class, and on no request */
 };
 
 enum gp_memory_stop {
@@ -33,9 +34,10 @@ enum gp_memory_stop {
 /**
  * An allocation on the device @uuid does not fit: ask gpreemptd for room, and all tenants of this
  * user without one. Returns whether any may still give room: it moves, or has memory that can
- * leave. Waits a second at most for each answer, and while any moves, a minute at most.
+ * leave. Waits a second at most for each answer, and while any moves, a minute at most. @turns: of
+ * those that take turns with this process, which only gpreemptd knows.
  */
-bool gp_memory_ask(const uint8_t uuid[16]);
+bool gp_memory_ask(const uint8_t uuid[16], bool turns);
 /**
  * Suspend this process's groups on the device @uuid, those that appear later too, or resume them.
  * Where gpreemptd decides turns, it does that, and this waits for it. 0; -ENODEV: it has none

@@ -276,6 +276,7 @@ void gp_status_page_memory(struct gp_client_device *dev)
 	put(&page->pinned, stat.figures.pinned);
 	put(&page->kept, stat.figures.kept);
 	put(&page->host_max, stat.figures.host_max);
+	atomic_store_explicit(&page->takes_turns, stat.takes_turns, memory_order_relaxed);
 	atomic_store_explicit(&page->moving, stat.moving, memory_order_release);
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon_internal.h"
+#include "daemon/memory_turns.h"
 #include "daemon/room.h"
 #include "daemon/discover/proc.h"
 #include "daemon/loop/log.h"
@@ -397,6 +398,7 @@ static void check_due(struct gp_tick *tick)
 	const uint64_t now_ns = gp_loop_now_ns();
 
 	gp_enroll_check(d);
+	gp_memory_turns_check(d);
 	report_late_calls(d);
 	gp_log_user_flush(now_ns);
 	gp_tick_in(tick, check_use(d, now_ns));
@@ -411,6 +413,8 @@ static int ticks_open(struct gp_daemon *d)
 	err = gp_tick_add(d->loop, &d->check);
 	if (!err)
 		err = gp_tick_add(d->loop, &d->deadline);
+	if (!err)
+		err = gp_memory_turns_open(d);
 	if (!err)
 		gp_tick_in(&d->check, CHECK_NS);
 	return err;
@@ -506,6 +510,7 @@ static void end(struct gp_daemon *d)
 	gp_trace_destroy(d->trace);
 	gp_tick_remove(&d->check);
 	gp_tick_remove(&d->deadline);
+	gp_memory_turns_close(d);
 	gp_loop_remove(&d->signals);
 	if (d->signals.fd >= 0)
 		close(d->signals.fd);

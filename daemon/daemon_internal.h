@@ -29,11 +29,12 @@ struct gp_daemon {
 	struct gp_dgangs gangs;
 	size_t left_alone; /* devices that are none of them: see can_share() */
 	struct gp_source signals;
-	struct gp_tick check;	 /* every second: see gp_enroll_check() */
-	struct gp_tick deadline; /* of the restore */
-	uint64_t used_ns;	 /* when it was last seen in use; with idle_ns only */
-	uint64_t took_over_ns;	 /* from a dead daemon with tenants; 0: not */
-	bool stopping, leaves;	 /* restore all; leave all as it is */
+	struct gp_tick check;	     /* every second: see gp_enroll_check() */
+	struct gp_tick deadline;     /* of the restore */
+	struct gp_tick memory_turns; /* while tenants wait for these */
+	uint64_t used_ns;	     /* when it was last seen in use; with idle_ns only */
+	uint64_t took_over_ns;	     /* from a dead daemon with tenants; 0: not */
+	bool stopping, leaves;	     /* restore all; leave all as it is */
 };
 
 /* enroll.c: makes processes tenants, with a class. */

@@ -7,6 +7,7 @@
 
 #include "daemon/daemon_internal.h"
 #include "daemon/discover/proc.h"
+#include "daemon/memory_turns.h"
 
 #define TENANTS 64
 #define AGAIN_NS 250000000u /* between requests to a tenant that is away: it stays there */
@@ -95,8 +96,7 @@ static bool tell(struct gp_dtenant *t)
 	return gp_conn_send(t->conn, &msg, NULL, 0);
 }
 
-/* It comes back when nobody has asked for a second. False: it has left. */
-static bool hold_away(struct gp_dtenant *t, uint64_t now_ns)
+bool gp_room_hold_away(struct gp_dtenant *t, uint64_t now_ns)
 {
 	if (!t->away.away || age_ns(t->away.again_ns, now_ns) < AGAIN_NS)
 		return true;
@@ -104,7 +104,7 @@ static bool hold_away(struct gp_dtenant *t, uint64_t now_ns)
 	return tell(t);
 }
 
-static void ask(struct gp_dtenant *t, pid_t pid, uint64_t now_ns)
+void gp_room_request(struct gp_dtenant *t, pid_t pid, uint64_t now_ns)
 {
 	struct gp_subject who = { 0 };
 
@@ -122,7 +122,8 @@ static void ask(struct gp_dtenant *t, pid_t pid, uint64_t now_ns)
 static bool hold_all_away(struct gp_ddev *dev, const struct gp_conn *conn, uint64_t now_ns)
 {
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		if (t->conn && t->conn != conn && may_ask(dev, conn, t) && !hold_away(t, now_ns))
+		if (t->conn && t->conn != conn && may_ask(dev, conn, t) &&
+		    !gp_room_hold_away(t, now_ns))
 			return false;
 	return true;
 }
@@ -158,13 +159,38 @@ static bool find_room(struct gp_ddev *dev, const struct gp_conn *conn, bool choo
 		return any_comes(facts, n);
 	best = gp_room_choose(facts, n, &may_come);
 	if (best >= 0)
-		ask(tenant[best], conn->pid, now_ns);
+		gp_room_request(tenant[best], conn->pid, now_ns);
 	return may_come;
 }
 
 static bool has_taken_over(const struct gp_daemon *d)
 {
 	return d->took_over_ns && gp_loop_now_ns() - d->took_over_ns < GP_ROOM_TAKE_OVER_NS;
+}
+
+static struct gp_dtenant *that_takes_turns(struct gp_ddev *dev, pid_t pid)
+{
+	struct gp_dtenant *t = dev->tenants;
+
+	while (t && (t->who.pid != pid || !gp_memory_turns(t)))
+		t = t->next;
+	return t;
+}
+
+static bool room_comes(struct gp_daemon *d, struct gp_ddev *dev, const struct gp_conn *conn,
+		       const struct gp_wire_room *msg, uint32_t *moving)
+{
+	struct gp_dtenant *asks = that_takes_turns(dev, conn->pid);
+	bool moves, comes;
+
+	if (asks) {
+		comes = gp_memory_turns_ask(d, asks, &moves);
+	} else {
+		moves = find_room(dev, conn, !msg->moving);
+		comes = moves;
+	}
+	*moving = moves;
+	return comes || has_taken_over(d);
 }
 
 void gp_room_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_room *msg)
@@ -176,8 +202,7 @@ void gp_room_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire
 	memcpy(out.room.uuid, msg->uuid, sizeof(out.room.uuid));
 	out.head.result = dev ? 0 : -ENODEV;
 	if (dev)
-		out.room.moving = find_room(dev, conn, !msg->moving);
-	out.room.may_come = out.room.moving || (dev && has_taken_over(d));
+		out.room.may_come = room_comes(d, dev, conn, msg, &out.room.moving);
 	gp_conn_send(conn, &out, NULL, 0);
 }
 

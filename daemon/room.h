@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "wire/wire.h"
 
@@ -39,6 +40,12 @@ struct gp_room_tenant {
  */
 int gp_room_choose(const struct gp_room_tenant *tenant, size_t n, bool *may_come);
 
+struct gp_dtenant;
+
+/** Ask @tenant for its memory, for the process @pid. A failed message ends it. */
+void gp_room_request(struct gp_dtenant *tenant, pid_t pid, uint64_t now_ns);
+/** It comes back when nobody has asked for a second: ask again. False: it has left. */
+bool gp_room_hold_away(struct gp_dtenant *tenant, uint64_t now_ns);
 /** Answer GP_WIRE_ROOM. */
 void gp_room_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_room *msg);
 /** Answer GP_WIRE_AWAY. */

@@ -20,6 +20,7 @@
 #define RETRY_NS 2000000u
 #define RETRY_MOST_NS 64000000u
 #define TRY_MAX_NS 120000000000u
+#define TURN_MAX_NS 1800000000000u /* of many that take turns */
 #define GRANULARITY_RECOMMENDED 1
 
 _Atomic(int) gp_memory_state;
@@ -118,6 +119,13 @@ static void start_idle(void)
 	atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
 }
 
+static bool is_set(const char *name)
+{
+	const char *text = secure_getenv(name);
+
+	return text && strcmp(text, "0");
+}
+
 void gp_memory_start(bool lc)
 {
 	struct gp_size_range limits = { 0, UINT64_MAX };
@@ -140,6 +148,8 @@ void gp_memory_start(bool lc)
 		return;
 	}
 	gp_memory.min = limits.min;
+	gp_memory.takes_turns = is_set("GPREEMPT_MEMORY_TURNS");
+	asks |= gp_memory.takes_turns;
 	limit_host();
 	if (limits.max < max || max == UINT64_MAX)
 		gp_quota_start(limits.max, NULL);
@@ -552,7 +562,9 @@ bool gp_memory_again(struct gp_memory_try *t, int result)
 		t->nap_ns = RETRY_NS;
 	}
 	/* Room may have come between the call and this answer. */
-	t->last = !gp_memory_ask(uuid) || gp_memory_now_ns() - t->since_ns > TRY_MAX_NS;
+	t->last = !gp_memory_ask(uuid, gp_memory.takes_turns) ||
+		  gp_memory_now_ns() - t->since_ns >
+			  (gp_memory.takes_turns ? TURN_MAX_NS : TRY_MAX_NS);
 	if (!t->last)
 		nanosleep(&(struct timespec){ .tv_nsec = (long)t->nap_ns }, NULL);
 	/* Idle programs leave when it is time, however often others ask. */

@@ -60,6 +60,7 @@ extern struct gp_memory {
 	int device;	  /* its number in this process; -1: none yet */
 	uint64_t wanted;  /* largest allocation that waits for its memory to be back */
 	uint64_t idle_ns; /* its memory leaves when it is idle for so long; 0: never */
+	bool takes_turns; /* with other programs, if not all fit; likewise */
 	uint64_t min;	  /* a program that has no more keeps it; set by gp_memory_start() */
 } gp_memory;
 

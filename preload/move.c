@@ -406,7 +406,7 @@ static void make_room(void)
 {
 	if (idle_has_room() || gp_memory_now_ns() - idle.asked_ns < STEP_NS)
 		return;
-	(void)gp_memory_ask(gp_memory.uuid);
+	(void)gp_memory_ask(gp_memory.uuid, false);
 	idle.asked_ns = gp_memory_now_ns();
 }
 
@@ -543,6 +543,7 @@ void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *s
 	f->moves = atomic_load(&gp_memory.moves);
 	f->moved = atomic_load(&gp_memory.moved);
 	f->move_ns = atomic_load(&gp_memory.move_ns);
+	stat->takes_turns = gp_memory.takes_turns;
 	stat->by_itself = gp_memory.idle_ns;
 	stat->moving = atomic_load(&mover.wanted) || atomic_load(&mover.moving);
 }

@@ -73,11 +73,6 @@ static struct own_map *around(uint64_t at)
 	return NULL;
 }
 
-/* Mappings one behind another in a range: the programs's calls name whole ones. */
-#define EACH_MAP_IN(m, from, size)                                           \
-	for (struct own_map *m = *place(from); m && m->at - (from) < (size); \
-	     m = *place(m->at + m->bytes))
-
 /* A mapping with all of it. */
 static struct own_map *whole(const struct gp_own *own)
 {
@@ -373,9 +368,10 @@ int gp_own_access(int (*driver)(uint64_t, uint64_t, void *, uint64_t), uint64_t 
 	if (!gp_memory_lock(0))
 		return driver(at, bytes, access, count);
 	err = driver(at, bytes, access, count);
-	if (!err)
-		EACH_MAP_IN(m, at, bytes)
-	set_access(m, access, count);
+	/* The call names whole mappings, one behind another. */
+	for (struct own_map *m = *place(at); !err && m && m->at - at < bytes;
+	     m = *place(m->at + m->bytes))
+		set_access(m, access, count);
 	gp_memory_unlock();
 	return err;
 }

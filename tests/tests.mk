@@ -5,7 +5,7 @@ e2e       = $(addprefix tests/e2e/test_,$(addsuffix .py,$(1)))
 UNITS    := $(TEST_PROGS)
 SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
 # check-kills has more kills, and check-long the longest files.
-E2E_LONG := $(call e2e,bench_peers failing_calls flood hostile memory_daemon memory_idle on_demand pile_soft devices_soft pools_keep slurm)
+E2E_LONG := $(call e2e,bench_peers failing_calls flood hostile memory_daemon memory_idle memory_turns on_demand pile_soft devices_soft pools_keep slurm)
 E2E      := $(filter-out $(call e2e,kill_soft) $(E2E_LONG),$(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py)))
 # Tests of the checks themselves: they run no program of ours.
 CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))

@@ -82,6 +82,7 @@ struct gp_page {
 	/* As struct gp_wire_memory_figures. */
 	_Atomic uint64_t movable, out, moves, fixed, moved, move_ns, pinned, kept, host_max;
 	_Atomic uint32_t moving;
+	_Atomic uint32_t takes_turns; /* of memory: run --mem-turns */
 
 	/* Written by the daemon. */
 	_Alignas(64) _Atomic uint32_t wake_on; /* enum gp_page_wake_on */
@@ -96,6 +97,7 @@ _Static_assert(offsetof(struct gp_page, work_seq) == 3736, "ABI");
 _Static_assert(offsetof(struct gp_page, needs_ns) == 3744, "ABI");
 _Static_assert(offsetof(struct gp_page, movable) == 3752, "ABI");
 _Static_assert(offsetof(struct gp_page, moving) == 3824, "ABI");
+_Static_assert(offsetof(struct gp_page, takes_turns) == 3828, "ABI");
 _Static_assert(offsetof(struct gp_page, wake_on) == 3840, "ABI");
 
 #endif

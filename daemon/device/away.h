@@ -30,13 +30,19 @@ struct gp_dtenant;
  * @since_ns: away since then
  * @room_ns: when the daemon asked last; 0: not since it came back. @again_ns: also while away.
  *	Both are of gp_loop_now_ns(), because the process counts the machine's time
- * @room_pid, @room_comm: the process that needed room
+ * @room_pid, @room_comm: the process that needed room.
+ * @in_turns: it takes turns (memory_turns.h)
+ * @served: the part of them that it had
+ * @waits_ns: an allocation of its asked for room then; 0: never
+ * @late_ns: it did not come back for long, as of then
  */
 struct gp_away {
 	bool away, asked, pending;
 	uint32_t keep[GP_WIRE_KEEP_MAX], count;
 	uint64_t left_ns, beside_since_ns, since_ns;
 	uint64_t room_ns, again_ns;
+	bool in_turns;
+	uint64_t served, waits_ns, late_ns;
 	pid_t room_pid;
 	char room_comm[GP_WIRE_COMM_LEN];
 };

@@ -98,6 +98,11 @@ struct gp_ddev {
 	struct gp_hist hist[GP_WIRE_HISTS];
 	uint64_t used_ns[GP_CLASS_BE + 1]; /* by all tenants of a class, ever */
 	struct gp_accounts accounts;
+	struct {
+		uint32_t coming;    /* id of the tenant for which another leaves; 0: none */
+		uint64_t coming_ns; /* since when */
+		uint64_t step_ns;   /* of the last step; 0: nobody waited */
+	} turns;		    /* see memory_turns.h */
 };
 
 /**
