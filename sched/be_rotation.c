@@ -703,13 +703,14 @@ static uint32_t member(const struct gp_sched *s, uint32_t tenant)
 
 /*
  * While the gang waited for another device, its time here was others'. Beside them it does not
- * get that back.
+ * get that back. A wait of one round is for the others here, and counts.
  */
 static void forget_wait(struct gp_sched *s, struct gp_be_entity *e)
 {
 	const struct gp_be_time at = be_time(s);
 
-	if (min_vruntime_ns(s, NULL, false) == GP_NEVER)
+	if (min_vruntime_ns(s, NULL, false) == GP_NEVER ||
+	    s->now_ns - e->waiting_since_ns <= s->runnable * s->config.quantum_ns)
 		return;
 	e->left_ns = 0;
 	s->config.be_policy->enter(e, &at);

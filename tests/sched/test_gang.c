@@ -322,12 +322,34 @@ static void test_wait_is_no_credit(void **state)
 			add_lone(1, 100);
 		run(20000 * MS);
 		late = add_lone(0, 100);
-		m[0].longest_off_ns[own] = 0;
-		run(5000 * MS);
-		assert_true(m[0].longest_off_ns[own] < 4 * QUANTUM_NS);
-		assert_true(m[0].longest_off_ns[late] < 4 * QUANTUM_NS);
+		for (uint64_t k = 0; k < 20; k++) {
+			tell(0, GP_EV_IDLE, late);
+			run((500 + 37 * k) * MS);
+			tell(0, GP_EV_BUSY, late);
+			m[0].longest_off_ns[own] = 0;
+			run(1000 * MS);
+			assert_true(m[0].longest_off_ns[own] < 4 * QUANTUM_NS);
+		}
 		end();
 	}
+}
+
+/* It is first again after a part of the other's turn, which is a whole one all the same. */
+static void test_no_turn_ends_early(void **state)
+{
+	uint32_t beside;
+
+	init(&gp_policy_fair);
+	add_gang(0, 3, 300, 0);
+	beside = add_lone(1, 100);
+	forget();
+	m[1].longest_off_ns[1] = 0;
+	run(10000 * MS);
+	expect_together();
+	expect_part(1, 1, 0.75);
+	expect_part(1, beside, 0.25);
+	assert_true(m[1].longest_off_ns[1] >= QUANTUM_NS);
+	end();
 }
 
 static void test_idle(void **state)
@@ -464,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_circle),
 		cmocka_unit_test(test_apart),
 		cmocka_unit_test(test_wait_is_no_credit),
+		cmocka_unit_test(test_no_turn_ends_early),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_cap),
 		cmocka_unit_test(test_groups_come_and_go),
