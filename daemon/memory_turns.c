@@ -91,14 +91,23 @@ bool gp_memory_turns(const struct gp_dtenant *t)
 	       atomic_load_explicit(&t->page->takes_turns, memory_order_relaxed);
 }
 
-static bool is_moving(const struct gp_dtenant *t)
+static uint64_t since(uint64_t at_ns, uint64_t now_ns)
+{
+	return at_ns ? now_ns - at_ns : UINT64_MAX;
+}
+
+/* By its page, which may lie. */
+static bool says_it_moves(const struct gp_dtenant *t)
 {
 	return atomic_load_explicit(&t->page->moving, memory_order_acquire);
 }
 
-static uint64_t since(uint64_t at_ns, uint64_t now_ns)
+/* Since a request to leave, and no longer than a move may take. */
+static bool is_leaving(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	return at_ns ? now_ns - at_ns : UINT64_MAX;
+	const uint64_t ns = since(t->away.room_ns, now_ns);
+
+	return says_it_moves(t) ? ns < GP_ROOM_MOVE_NS : !t->away.away && ns < GP_ROOM_BEGIN_NS;
 }
 
 static bool allocation_waits(const struct gp_dtenant *t, uint64_t now_ns)
@@ -116,7 +125,7 @@ static void add(struct turns *s, struct gp_dtenant *t)
 		.move_ns = t->memory.move_ns,
 		.served = t->away.served,
 		.weight = t->request.cls.value,
-		.here = !t->away.away && !is_moving(t),
+		.here = !t->away.away && !is_leaving(t, s->now_ns),
 		.waits = allocation_waits(t, s->now_ns),
 	};
 }
@@ -159,7 +168,7 @@ static void serve(struct turns *s, struct gp_ddev *dev)
 /* Is its memory out, and nobody else's request the cause? Then there is no room for it. */
 static bool waits_outside(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	return t->away.away && !is_moving(t) && since(t->away.again_ns, now_ns) >= ALONE_NS;
+	return t->away.away && !says_it_moves(t) && since(t->away.again_ns, now_ns) >= ALONE_NS;
 }
 
 static bool waits(const struct gp_dtenant *t, uint64_t now_ns)
@@ -194,30 +203,29 @@ static bool has_come(const struct turns *s, int coming)
 {
 	const struct gp_dtenant *t = s->tenant[coming];
 
-	return !t->away.away && !is_moving(t) && !allocation_waits(t, s->now_ns);
+	return !t->away.away && !allocation_waits(t, s->now_ns);
 }
 
-/* Is it to come still? If it does not for long, others may. */
-static bool still_comes(const struct turns *s, struct gp_ddev *dev, int coming)
+/* Is it to come still? If it does not for long, that was its turn: it may never fit. */
+static bool still_comes(struct turns *s, struct gp_ddev *dev, int coming)
 {
 	struct gp_dtenant *t = s->tenant[coming];
+	struct gp_memory_turn *turn = &s->turn[coming];
+	const uint64_t ns = gp_memory_turn_ns(turn, turn);
 
 	if (has_come(s, coming))
 		return false;
-	if (s->now_ns - dev->turns.coming_ns <
-	    COMES_NS + gp_memory_turn_ns(&s->turn[coming], &s->turn[coming]))
+	if (s->now_ns - dev->turns.coming_ns < COMES_NS + ns)
 		return true;
 	t->away.late_ns = s->now_ns;
+	turn->served = t->away.served += 2 * ahead(turn, turn);
 	return false;
 }
 
-static bool any_moves(const struct turns *s, int but)
+static bool any_leaves(const struct turns *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if ((int)i != but &&
-		    (is_moving(s->tenant[i]) ||
-		     (!s->tenant[i]->away.away &&
-		      since(s->tenant[i]->away.room_ns, s->now_ns) < GP_ROOM_BEGIN_NS)))
+		if (is_leaving(s->tenant[i], s->now_ns))
 			return true;
 	return false;
 }
@@ -232,7 +240,7 @@ static void hold_others(const struct turns *s, int coming)
 
 static void change_places(struct turns *s, struct gp_ddev *dev)
 {
-	int coming = number_of(s, dev->turns.coming), leaves;
+	int coming = number_of(s, dev->turns.coming), leaves = -1;
 
 	if (coming >= 0 && !still_comes(s, dev, coming))
 		coming = -1;
@@ -242,7 +250,8 @@ static void change_places(struct turns *s, struct gp_ddev *dev)
 	}
 	if (coming < 0)
 		return;
-	leaves = any_moves(s, -1) ? -1 : gp_memory_turn_choose(s->turn, s->n, (size_t)coming);
+	if (!any_leaves(s) && !says_it_moves(s->tenant[coming]))
+		leaves = gp_memory_turn_choose(s->turn, s->n, (size_t)coming);
 	if (leaves >= 0) {
 		if (!dev->turns.coming)
 			dev->turns.coming_ns = s->now_ns;
@@ -290,9 +299,9 @@ bool gp_memory_turns_ask(struct gp_daemon *d, struct gp_dtenant *t, bool *moving
 
 	t->away.waits_ns = gp_loop_now_ns();
 	collect(&s, t->dev);
-	*moving = any_moves(&s, number_of(&s, t->id));
+	*moving = any_leaves(&s);
 	for (size_t i = 0; i < s.n; i++)
-		others |= s.tenant[i] != t && (s.turn[i].bytes || is_moving(s.tenant[i]));
+		others |= s.tenant[i] != t && s.turn[i].bytes;
 	if (!t->dev->turns.step_ns)
 		gp_tick_in(&d->memory_turns, STEP_NS);
 	return others;

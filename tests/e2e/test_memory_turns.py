@@ -3,12 +3,14 @@
 """gpreempt run --mem-turns on the software GPU: best-effort programs whose memory does not fit together
 take turns on it. Each checks its results."""
 import os
+import subprocess
 import sys
 import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory_rig import BE_MIB, LC_MIB, MemoryRig  # noqa: E402
+from memory_rig import APP, BE_MIB, LC_MIB, MEMORY_MIB, MemoryRig  # noqa: E402
+from rig import BUILD, CLI  # noqa: E402
 from test_daemon_soft import Daemon  # noqa: E402
 
 PAIR_MIB = 48           # two fit, and three do not
@@ -60,6 +62,18 @@ class Turns(MemoryRig, Daemon):
         time.sleep(3)
         self.assertEqual(self.memory(left)["moves"], moves)
         self.assertGreater(self.right(left), 0)
+
+    def test_one_never_fits(self):
+        """The other has turns all the same."""
+        one = self.turns()
+        with open(os.path.join(self.dir, "be"), "a") as err:
+            self.programs.append(subprocess.Popen(
+                [CLI, "run", "--class=be", "--device=soft0", "--mem", "--mem-turns", "--", sys.executable,
+                 APP, "be", str(2 * MEMORY_MIB)], env={**self.env, "GP_BUILD": BUILD}, text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err))
+        self.until_moved(1, one)
+        self.eventually("it is back", lambda: not self.memory(one)["out_bytes"])
+        self.assertGreater(self.right(one), 0)
 
     def test_latency_critical(self):
         """It has room of both at once, at any moment of their turns."""
