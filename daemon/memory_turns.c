@@ -292,6 +292,12 @@ void gp_memory_turns_check(struct gp_daemon *d)
 		gp_tick_in(&d->memory_turns, STEP_NS);
 }
 
+/* Has it memory on the device, at least for now? */
+static bool may_give(const struct gp_dtenant *t, const struct gp_memory_turn *turn)
+{
+	return turn->bytes && (!t->away.away || says_it_moves(t));
+}
+
 bool gp_memory_turns_ask(struct gp_daemon *d, struct gp_dtenant *t, bool *moving)
 {
 	struct turns s;
@@ -301,7 +307,7 @@ bool gp_memory_turns_ask(struct gp_daemon *d, struct gp_dtenant *t, bool *moving
 	collect(&s, t->dev);
 	*moving = any_leaves(&s);
 	for (size_t i = 0; i < s.n; i++)
-		others |= s.tenant[i] != t && s.turn[i].bytes;
+		others |= s.tenant[i] != t && may_give(s.tenant[i], &s.turn[i]);
 	if (!t->dev->turns.step_ns)
 		gp_tick_in(&d->memory_turns, STEP_NS);
 	return others;

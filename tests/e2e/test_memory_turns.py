@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from memory_rig import APP, BE_MIB, LC_MIB, MEMORY_MIB, MemoryRig  # noqa: E402
-from rig import BUILD, CLI  # noqa: E402
+from rig import BUILD, CLI, PATIENCE_S  # noqa: E402
 from test_daemon_soft import Daemon  # noqa: E402
 
 PAIR_MIB = 48           # two fit, and three do not
@@ -64,15 +64,17 @@ class Turns(MemoryRig, Daemon):
         self.assertGreater(self.right(left), 0)
 
     def test_one_never_fits(self):
-        """The other has turns all the same."""
+        """It has all the device, and then CUDA's own error. The other comes back."""
         one = self.turns()
         with open(os.path.join(self.dir, "be"), "a") as err:
-            self.programs.append(subprocess.Popen(
+            big = subprocess.Popen(
                 [CLI, "run", "--class=be", "--device=soft0", "--mem", "--mem-turns", "--", sys.executable,
                  APP, "be", str(2 * MEMORY_MIB)], env={**self.env, "GP_BUILD": BUILD}, text=True,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err))
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err)
+        self.programs.append(big)
         self.until_moved(1, one)
         self.eventually("it is back", lambda: not self.memory(one)["out_bytes"])
+        self.assertNotEqual(big.wait(PATIENCE_S), 0)
         self.assertGreater(self.right(one), 0)
 
     def test_latency_critical(self):
