@@ -260,13 +260,36 @@ class Gang(UnderDaemon):
                 of.setdefault(track[0], []).append((begun[track], event["ts"]))
         return spans
 
-    def expect_together(self, spans):
-        """Those of one device in the time that both devices show."""
-        one, other = spans.values()
-        whole = [(begin, end) for begin, end in one[1:-1]
-                 if begin > other[0][1] and end < other[-1][0]]
-        self.assertGreater(len(whole), 2, spans)
-        for begin, end in whole:
+    def joined(self, spans):
+        """Two turns in a row are one span on a device, and two on another."""
+        joined = spans[:1]
+        for begin, end in spans[1:]:
+            if begin - joined[-1][1] < self.APART_US:
+                joined[-1] = joined[-1][0], end
+            else:
+                joined.append((begin, end))
+        return joined
+
+    def expect_together(self, pid, *kinds):
+        """Spans of one device in the time that both devices show. On a busy machine a trace may have
+        few: the software GPU's clock is slow there."""
+        whole = {}
+
+        def enough():
+            spans = self.traced()
+            for kind in kinds:
+                both = [*spans.get((pid, kind), {}).values(), [], []]
+                one, other = map(self.joined, both[:2])
+                whole[kind] = other, [(begin, end) for begin, end in one[1:-1]
+                                      if other and begin > other[0][1] and end < other[-1][0]]
+            return all(len(some) > 2 for _, some in whole.values())
+
+        self.eventually("three spans on both devices", enough)
+        for other, some in whole.values():
+            self.compare(other, some)
+
+    def compare(self, other, some):
+        for begin, end in some:
             self.assertLess(min(abs(begin - b) for b, _ in other), self.APART_US, (begin, other))
             self.assertLess(min(abs(end - e) for _, e in other), self.APART_US, (end, other))
 
@@ -277,17 +300,15 @@ class Gang(UnderDaemon):
         lone.stdin.flush()
         self.eventually("all are tenants", lambda: len(self.tenants()) == 5)
         self.await_turns()
-        spans = self.traced()
         for proc in gangs:
-            for kind in ("turns", "suspended"):
-                self.expect_together(spans[proc.pid, kind])
-        self.assertIn((lone.pid, "turns"), spans)
+            self.expect_together(proc.pid, "turns", "suspended")
+        self.eventually("turns of the one beside them", lambda: (lone.pid, "turns") in self.traced())
         # As each process is one on its own, the other two get on without it.
         gangs[0].kill()
         gangs[0].wait()
         self.eventually("it has left", lambda: len(self.tenants()) == 3)
         self.await_turns()
-        self.expect_together(self.traced()[gangs[1].pid, "turns"])
+        self.expect_together(gangs[1].pid, "turns")
         for proc in (gangs[1], lone):
             self.ends_right(proc)
 
