@@ -15,7 +15,6 @@
 #include "runtime/log.h"
 #include "runtime/size.h"
 
-#define CU_OUT_OF_MEMORY 2
 #define LEAST_BYTES (1u << 20) /* smaller ones stay the driver's */
 #define RETRY_NS 2000000u
 #define RETRY_MOST_NS 64000000u

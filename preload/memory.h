@@ -20,6 +20,16 @@
 
 #include "client/memory.h"
 
+/* Of CUresult. */
+#define CU_INVALID_VALUE 1
+#define CU_OUT_OF_MEMORY 2
+
+/** For tables by address or handle, of 2^n buckets. */
+static inline uint64_t gp_memory_hash(uint64_t key)
+{
+	return key * 0x9e3779b97f4a7c15ull >> 32;
+}
+
 enum gp_memory_state {
 	GP_MEMORY_OFF, /* nothing here can leave */
 	GP_MEMORY_OPEN,

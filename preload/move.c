@@ -23,7 +23,6 @@
 #define HOST_SPARE (1ull << 30) /* is not given back */
 #define STREAM_NON_BLOCKING 1u
 #define CAPTURE_RELAXED 2
-#define CU_OUT_OF_MEMORY 2
 
 static _Thread_local bool is_mover;
 

@@ -7,8 +7,6 @@
 
 #include "preload/memory.h"
 
-#define CU_INVALID_VALUE 1
-#define CU_OUT_OF_MEMORY 2
 #define BUCKETS 4096u
 #define READ_WRITE 3
 #define FLAG_RDMA 1  /* of gp_memory_prop.flags: gpuDirectRDMACapable */
@@ -42,7 +40,7 @@ static struct own_map *places[BUCKETS];
 
 static size_t bucket_of(uint64_t key)
 {
-	return key * 0x9e3779b97f4a7c15ull >> 32 & (BUCKETS - 1);
+	return gp_memory_hash(key) & (BUCKETS - 1);
 }
 
 static struct gp_own **find(uint64_t name)

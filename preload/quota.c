@@ -11,7 +11,6 @@
 #include "runtime/log.h"
 #include "runtime/size.h"
 
-#define CU_OUT_OF_MEMORY 2
 #define BUCKETS 4096u
 #define SHOWN_BYTES (1u << 20)
 #define PITCH_BYTES 512u  /* a row begins at such a multiple */
@@ -247,9 +246,7 @@ static enum kind space_of(enum kind kind)
 
 static struct gp_quota_entry **bucket_of(enum kind kind, uint64_t key)
 {
-	const uint64_t mixed = (key ^ (uint64_t)space_of(kind)) * 0x9e3779b97f4a7c15ull;
-
-	return &quota.bucket[mixed >> 32 & (BUCKETS - 1)];
+	return &quota.bucket[gp_memory_hash(key ^ (uint64_t)space_of(kind)) & (BUCKETS - 1)];
 }
 
 static void insert(struct gp_quota_entry *e)
