@@ -258,7 +258,7 @@ class Pools(unittest.TestCase):
             (run,) = json.load(f)["runs"]
         self.assertEqual(run["scheduler"], "gpreempt, pools")
         # On a busy machine the last of 20 requests may be left.
-        self.assertLess(max(c["left"] for c in run["clients"]), 5)
+        self.assertLessEqual(max(c["left"] for c in run["clients"]), 1)
         # A pool for each class.
         for name in "lc:0", "be:100":
             self.assertEqual(done.stderr.count(f"gpreempt: run: pool {name}: "), 1, done.stderr)
