@@ -5,10 +5,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "hal/timer.h"
 #include "wire/wire.h"
 
 static int copy_status(const union gp_wire_msg *msg, struct gp_wire_status *status)
@@ -103,18 +103,10 @@ ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max, 
 	return fd < 0 ? fd : gp_tenant_answer(fd, status, max, timeout_ms);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* Waits until each of @asked has answered, or @timeout_ms are over. Closes the silent ones. */
 static void wait_for_all(struct pollfd *asked, size_t n, int *fd, int timeout_ms)
 {
-	const int64_t until_ms = now_ms() + timeout_ms;
+	const uint64_t until_ns = gp_wall_ns() + (uint64_t)timeout_ms * 1000000;
 	int64_t left_ms = timeout_ms;
 	size_t silent = n;
 
@@ -128,7 +120,7 @@ static void wait_for_all(struct pollfd *asked, size_t n, int *fd, int timeout_ms
 			asked[i].revents = 0;
 			silent += asked[i].fd >= 0;
 		}
-		left_ms = until_ms - now_ms();
+		left_ms = (int64_t)(until_ns - gp_wall_ns()) / 1000000;
 	}
 	for (size_t i = 0; i < n; i++) {
 		gp_cleanup_close(&asked[i].fd);

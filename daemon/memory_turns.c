@@ -91,11 +91,6 @@ bool gp_memory_turns(const struct gp_dtenant *t)
 	       atomic_load_explicit(&t->page->takes_turns, memory_order_relaxed);
 }
 
-static uint64_t since(uint64_t at_ns, uint64_t now_ns)
-{
-	return at_ns ? now_ns - at_ns : UINT64_MAX;
-}
-
 /* By its page, which may lie. */
 static bool says_it_moves(const struct gp_dtenant *t)
 {
@@ -105,14 +100,14 @@ static bool says_it_moves(const struct gp_dtenant *t)
 /* Since a request to leave, and no longer than a move may take. */
 static bool is_leaving(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	const uint64_t ns = since(t->away.room_ns, now_ns);
+	const uint64_t ns = gp_room_age_ns(t->away.room_ns, now_ns);
 
 	return says_it_moves(t) ? ns < GP_ROOM_MOVE_NS : !t->away.away && ns < GP_ROOM_BEGIN_NS;
 }
 
 static bool allocation_waits(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	return since(t->away.waits_ns, now_ns) < WAITS_NS;
+	return gp_room_age_ns(t->away.waits_ns, now_ns) < WAITS_NS;
 }
 
 static void add(struct turns *s, struct gp_dtenant *t)
@@ -168,13 +163,14 @@ static void serve(struct turns *s, struct gp_ddev *dev)
 /* Is its memory out, and nobody else's request the cause? Then there is no room for it. */
 static bool waits_outside(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	return t->away.away && !says_it_moves(t) && since(t->away.again_ns, now_ns) >= ALONE_NS;
+	return t->away.away && !says_it_moves(t) &&
+	       gp_room_age_ns(t->away.again_ns, now_ns) >= ALONE_NS;
 }
 
 static bool waits(const struct gp_dtenant *t, uint64_t now_ns)
 {
 	return (allocation_waits(t, now_ns) || waits_outside(t, now_ns)) &&
-	       since(t->away.late_ns, now_ns) >= LATER_NS;
+	       gp_room_age_ns(t->away.late_ns, now_ns) >= LATER_NS;
 }
 
 /* ---- a change of places ------------------------------------------------------------------ */

@@ -65,11 +65,6 @@ static bool may_ask(const struct gp_ddev *dev, const struct gp_conn *conn,
 	return false;
 }
 
-static uint64_t age_ns(uint64_t since_ns, uint64_t now_ns)
-{
-	return since_ns ? now_ns - since_ns : UINT64_MAX;
-}
-
 /* Each value of its page is copied once. */
 static struct gp_room_tenant facts_of(const struct gp_conn *conn, struct gp_dtenant *t,
 				      uint64_t now_ns)
@@ -80,8 +75,9 @@ static struct gp_room_tenant facts_of(const struct gp_conn *conn, struct gp_dten
 		.moving = t->page && atomic_load_explicit(&t->page->moving, memory_order_acquire),
 		.movable = t->page ? atomic_load_explicit(&t->page->movable, memory_order_relaxed) :
 				     0,
-		.asked_ns = age_ns(t->away.room_ns, now_ns),
-		.off_ns = t->turn_since_ns ? 0 : age_ns(t->turn_end_ns, gp_ddev_now(t->dev)),
+		.asked_ns = gp_room_age_ns(t->away.room_ns, now_ns),
+		.off_ns = t->turn_since_ns ? 0 :
+					     gp_room_age_ns(t->turn_end_ns, gp_ddev_now(t->dev)),
 		.weight = t->request.cls.value,
 	};
 }
@@ -98,7 +94,7 @@ static bool tell(struct gp_dtenant *t)
 
 bool gp_room_hold_away(struct gp_dtenant *t, uint64_t now_ns)
 {
-	if (!t->away.away || age_ns(t->away.again_ns, now_ns) < AGAIN_NS)
+	if (!t->away.away || gp_room_age_ns(t->away.again_ns, now_ns) < AGAIN_NS)
 		return true;
 	t->away.again_ns = now_ns;
 	return tell(t);

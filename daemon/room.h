@@ -42,6 +42,12 @@ int gp_room_choose(const struct gp_room_tenant *tenant, size_t n, bool *may_come
 
 struct gp_dtenant;
 
+/** The time since @at_ns; 0: never, and UINT64_MAX. */
+static inline uint64_t gp_room_age_ns(uint64_t at_ns, uint64_t now_ns)
+{
+	return at_ns ? now_ns - at_ns : UINT64_MAX;
+}
+
 /** Ask @tenant for its memory, for the process @pid. A failed message ends it. */
 void gp_room_request(struct gp_dtenant *tenant, pid_t pid, uint64_t now_ns);
 /** It comes back when nobody has asked for a second: ask again. False: it has left. */
