@@ -317,12 +317,19 @@ class Report:
             return
         for job, done in run_all([job for job, _ in self.failures], times, 1, 1, lambda: 0):
             if done.failed:
+                print(PASSED.sub("", done.output).rstrip()[-8000:],
+                      f"     {job[0]} the second time: {done.why}", sep="\n", flush=True)
                 continue
+            self.failures = [failure for failure in self.failures if failure[0] is not job]
             self.sums[0] += done.passed - first[id(job)].passed
             self.sums[1] -= first[id(job)].failed
             self.sums[2] += done.skipped - first[id(job)].skipped
             print(f"ok   {job[0]} the second time, alone ({done.wall_s:.1f} s)", flush=True)
             self.line(f"again {job[0]}")
+
+    def name_failures(self):
+        for job, _ in self.failures:
+            self.line(f"fail {job[0]}")
 
 
 def may_be_load(done):
@@ -340,15 +347,17 @@ def print_end(path):
 
 def total(tally, logs):
     """Add up the runs of one `make`, from the file @tally. A run has "= SECONDS TEST" for each
-    test, "again TEST" for each that passed only the second time, and its counts. After all runs
-    of a step comes "# STEP SECONDS FAILED". @logs: the folder of STEP.log."""
-    sums, step, failing, tests, again = [0, 0, 0], [0, 0, 0], [], [], []
+    test, "again TEST" for each that passed only the second time, "fail TEST" for each that did
+    not, and its counts. After all runs of a step comes "# STEP SECONDS FAILED". @logs: the folder of STEP.log."""
+    sums, step, failing, tests, again, failed_tests = [0, 0, 0], [0, 0, 0], [], [], [], []
     with open(tally) as f:
         for kind, *words in map(str.split, f):
             if kind == "=":
                 tests.append((float(words[0]), words[1], None))
             elif kind == "again":
                 again.append(words[0])
+            elif kind == "fail":
+                failed_tests.append(words[0])
             elif kind == "#":
                 name, seconds, failed = words
                 tests = [(s, test, step_name or name) for s, test, step_name in tests]
@@ -366,6 +375,8 @@ def total(tally, logs):
         print(f"passed only the second time, alone: {test}")
     for name in failing:
         print_end(os.path.join(logs, f"{name}.log"))
+    for test in failed_tests:
+        print(f"failed: {test}")
     print(", ".join(f"{n} {what}" for n, what in zip(sums, WHAT)))
     return 1 if sums[1] or failing else 0
 
@@ -411,6 +422,7 @@ def main():
             times.last[job[0]] = done.wall_s, done.cpu_s
     times.save()
     report.try_again(args.again, times)
+    report.name_failures()
     sums = report.sums
     if sums[0] < args.floor:
         print(f"only {sums[0]} tests passed, expected at least {args.floor}")

@@ -57,7 +57,7 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("6 passed, 0 failed, 2 skipped", done.stdout)
         with open(tally, "a") as f:
-            f.write("again a\n# step 7 0\n# lint 5 1\n")
+            f.write("again a\nfail b\n# step 7 0\n# lint 5 1\n")
         for step in "step", "lint":
             with open(os.path.join(self.folder, f"{step}.log"), "w") as f:
                 f.write(f"first of {step}\n" + 59 * "more\n" + f"last of {step}\n")
@@ -69,7 +69,7 @@ class Run(unittest.TestCase):
                          r"FAIL lint: 5 s\n( +\d+\.\d s step: [ab]\n){2}"
                          r"passed only the second time, alone: a\n"
                          rf"---- the end of {self.folder}/lint.log\n(more\n){{59}}last of lint\n"
-                         r"6 passed, 0 failed, 2 skipped\n\Z")
+                         r"failed: b\n6 passed, 0 failed, 2 skipped\n\Z")
 
     def test_what_fails(self):
         for text, why in (("echo one: 3 run, 1 failed, 0 skipped; exit 1", "exit status 1"),
@@ -105,7 +105,9 @@ class Run(unittest.TestCase):
                          (0, [2]))
         for most, tests, ran in ((1, (fails, PASSES), [2, 1]), (1, (at_first,) * 2, [1, 1]),
                                  (2, (f"{PASSES}; kill -SEGV $$",), [1])):
-            self.assertEqual(self.again(most, *tests)[:2], (1, ran), tests)
+            status, how_often, tally = self.again(most, *tests)
+            self.assertEqual((status, how_often), (1, ran), tests)
+            self.assertIn("fail t0\n", tally)
 
     def test_what_passed_is_left_out(self):
         """cmocka's lines, so that the record of a long run has the failure."""

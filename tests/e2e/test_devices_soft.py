@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two software GPUs, and processes that use both: the class applies on each device, or on the
 named one. tests/gpu/devices.py measures the effect of one on the other's latency."""
+import itertools
 import json
 import os
 import signal
@@ -238,13 +239,13 @@ class OneDaemon(UnderDaemon):
 
 class Gang(UnderDaemon):
     """A rule with gang: true. The turns of a process begin and end on both devices at once."""
-    CONFIG = f"be_quantum: 10ms\nrules:\n- {{user: {os.getuid()}, class: be, gang: true}}\n"
+    CONFIG = f"be_quantum: 5ms\nrules:\n- {{user: {os.getuid()}, class: be, gang: true}}\n"
     APART_US = 1000     # of the software GPU's clock
 
-    def traced(self):
-        """(PID, "turns" or "suspended") -> device -> its spans of one second."""
+    def traced(self, seconds=4):
+        """(PID, "turns" or "suspended") -> device -> its spans."""
         path = os.path.join(self.dir, "trace.json")
-        self.ok("trace", "-o", path, "-d", "1")
+        self.ok("trace", "-o", path, "-d", str(seconds))
         with open(path, encoding="ascii") as f:
             events = json.load(f)["traceEvents"]
         tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events
@@ -271,12 +272,12 @@ class Gang(UnderDaemon):
         return joined
 
     def expect_together(self, pid, *kinds):
-        """Spans of one device in the time that both devices show. On a busy machine a trace may have
-        few: the software GPU's clock is slow there."""
-        whole = {}
+        """Spans of one device in the time that both devices show. On a busy machine the software
+        GPU's clock is slow: a trace of a second may have no whole turn, so each is longer."""
+        whole, tries = {}, itertools.count()
 
         def enough():
-            spans = self.traced()
+            spans = self.traced(min(2 ** next(tries), 32))
             for kind in kinds:
                 both = [*spans.get((pid, kind), {}).values(), [], []]
                 one, other = map(self.joined, both[:2])
