@@ -194,30 +194,36 @@ static void expect_together(void)
 	assert_true(apart_max_ns <= MS);
 }
 
+static void expect_share(const struct gp_be_policy *policy, size_t crowded)
+{
+	uint32_t own, beside;
+
+	init(policy);
+	add_gang(0, 3, 100, 0);
+	own = add_lone(!crowded, 100);
+	add_lone(crowded, 100);
+	beside = add_lone(crowded, 100);
+	forget();
+	run(30000 * MS);
+	expect_together();
+	if (policy == &gp_policy_fair) {
+		expect_part(!crowded, 1, 1.0 / 3);
+		expect_part(!crowded, own, 2.0 / 3);
+		expect_part(crowded, 1, 1.0 / 3);
+		expect_part(crowded, beside, 1.0 / 3);
+	} else {
+		assert_true(part(crowded, 1) > 0.25 && part(crowded, 1) < 0.45);
+		assert_true(part(crowded, beside) > 0.25);
+	}
+	end();
+}
+
 /* It has the share that it has where most others are, and the others there have theirs. */
 static void test_share(void **state)
 {
 	for (size_t i = 0; gp_be_policies[i]; i++) {
-		uint32_t own, beside;
-
-		init(gp_be_policies[i]);
-		add_gang(0, 3, 100, 0);
-		own = add_lone(0, 100);
-		add_lone(1, 100);
-		beside = add_lone(1, 100);
-		forget();
-		run(30000 * MS);
-		expect_together();
-		if (gp_be_policies[i] == &gp_policy_fair) {
-			expect_part(0, 1, 1.0 / 3);
-			expect_part(0, own, 2.0 / 3);
-			expect_part(1, 1, 1.0 / 3);
-			expect_part(1, beside, 1.0 / 3);
-		} else {
-			assert_true(part(1, 1) > 0.25 && part(1, 1) < 0.45);
-			assert_true(part(1, beside) > 0.25);
-		}
-		end();
+		expect_share(gp_be_policies[i], 0);
+		expect_share(gp_be_policies[i], 1);
 	}
 }
 
@@ -296,6 +302,24 @@ static void test_circle(void **state)
 	}
 }
 
+/* It needs both devices, and the turns of the gangs there never end at the same time. */
+static void test_others_out_of_step(void **state)
+{
+	for (size_t i = 0; gp_be_policies[i]; i++) {
+		init(gp_be_policies[i]);
+		add_gang(0, 1, 100, 0);
+		run(QUANTUM_NS / 2);
+		add_gang(1, 2, 100, 0);
+		add_gang(2, 3, 100, 0);
+		forget();
+		run(10000 * MS);
+		expect_together();
+		assert_true(part(0, 3) > 0.2);
+		assert_true(part(1, 3) > 0.2);
+		end();
+	}
+}
+
 /* Gangs that need no device of each other run at the same time. */
 static void test_apart(void **state)
 {
@@ -334,6 +358,20 @@ static void test_wait_is_no_credit(void **state)
 	}
 }
 
+/* Until its turn begins or ends; it took so long, but for a ms. Each core has a step a ms. */
+static uint64_t wait_for(const struct gp_gang *g, bool runs)
+{
+	const uint64_t from_ns = m[0].d.now_ns;
+
+	while (g->runs != runs) {
+		run(MS);
+		for (size_t i = 0; i < DEVICES; i++)
+			tell(i, GP_EV_TIMER, 0);
+		assert_true(m[0].d.now_ns - from_ns < 1000 * MS);
+	}
+	return m[0].d.now_ns - from_ns;
+}
+
 /* It is first again after a part of the other's turn, which is a whole one all the same. */
 static void test_no_turn_ends_early(void **state)
 {
@@ -343,12 +381,14 @@ static void test_no_turn_ends_early(void **state)
 	add_gang(0, 3, 300, 0);
 	beside = add_lone(1, 100);
 	forget();
-	m[1].longest_off_ns[1] = 0;
 	run(10000 * MS);
 	expect_together();
 	expect_part(1, 1, 0.75);
 	expect_part(1, beside, 0.25);
-	assert_true(m[1].longest_off_ns[1] >= QUANTUM_NS);
+	for (size_t k = 0; k < 20; k++) {
+		wait_for(&gang[0], false);
+		assert_true(wait_for(&gang[0], true) >= QUANTUM_NS - MS);
+	}
 	end();
 }
 
@@ -364,8 +404,10 @@ static void test_idle(void **state)
 	forget();
 	run(5000 * MS);
 	expect_part(1, 1, 0.5);
-	/* Without any it has none. */
+	/* Without any it has none, and its turn ends at once. */
+	wait_for(&gang[0], true);
 	tell(1, GP_EV_IDLE, 1);
+	assert_false(gang[0].runs);
 	forget();
 	run(1000 * MS);
 	assert_int_equal(m[1].ran_ns[beside], 1000 * MS);
@@ -432,8 +474,7 @@ static void test_leaves(void **state)
 	add_gang(1, 3, 100, 0);
 	beside = add_lone(1, 100);
 	forget();
-	while (!gang[0].runs)
-		run(MS);
+	wait_for(&gang[0], true);
 	for (size_t i = 0; i < 2; i++)
 		end_one(i, 1);
 	gp_gang_remove(&gangs, &gang[0]);
@@ -484,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_weights_among_gangs),
 		cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_others_out_of_step),
 		cmocka_unit_test(test_apart),
 		cmocka_unit_test(test_wait_is_no_credit),
 		cmocka_unit_test(test_no_turn_ends_early),
