@@ -2,6 +2,7 @@
 """Shared by the end-to-end tests: a software GPU of the test's own, the programs of the build,
 and gpreempt."""
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -21,6 +22,14 @@ FIGURES = "GP_NO_TIMES" not in os.environ
 # Do these programs go before the machine's others (make check-hostile)? Then its load decides no
 # time, and a time is judged by its bar.
 AHEAD = os.getpriority(os.PRIO_PROCESS, 0) <= -5
+
+
+def among_mps(test, alone=False):
+    """Call first in setUp() of a test with processes of MPS's names: a test that looks for any on
+    this machine has none of another test beside it (@alone)."""
+    lock = open(os.path.join(tempfile.gettempdir(), f"gpreempt-mps-{os.getuid()}.lock"), "a")
+    test.addCleanup(lock.close)
+    fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
 
 
 class Rig(unittest.TestCase):

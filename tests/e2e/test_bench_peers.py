@@ -11,9 +11,13 @@ import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rig import among_mps  # noqa: E402
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
@@ -271,6 +275,7 @@ class Mps(unittest.TestCase):
     """Its script, with a control daemon that only reports as configured."""
 
     def setUp(self):
+        among_mps(self, alone=True)
         self.folder = tempfile.mkdtemp()
         # The control daemons of a test that failed still write to it.
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)

@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fake_daemon as fake  # noqa: E402
-from rig import BUILD, CLI, PATIENCE_S, Rig  # noqa: E402
+from rig import BUILD, CLI, PATIENCE_S, Rig, among_mps  # noqa: E402
 
 RUN = ("run", "--class=lc", "--", "true")
 USER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
@@ -189,6 +189,7 @@ class Machine(Rig):
 
     def test_mps(self):
         """The control daemon's command shows how it shares the device."""
+        among_mps(self)
         control = os.path.join(self.dir, "nvidia-cuda-mps-control")
         with open(control, "w", encoding="ascii") as f:
             f.write('#!/bin/sh\necho >"$0.ready"; read never <"$0.ready"\n')

@@ -29,7 +29,9 @@ class MemoryDaemon(MemoryRig, Daemon):
         return self.tenants().get(proc.pid)
 
     def out(self, proc):
-        return self.rows()[proc.pid]["memory"]["out_bytes"]
+        """Is memory of it out? Without its page the daemon does not know."""
+        memory = self.rows()[proc.pid]["memory"]
+        return memory["out_bytes"] if memory else None
 
     def moves(self, proc):
         return self.rows()[proc.pid]["memory"]["moves"]
@@ -51,7 +53,7 @@ class MemoryDaemon(MemoryRig, Daemon):
 
     def back(self, *procs):
         for proc in procs:
-            self.eventually("memory that is back", lambda: not self.out(proc))
+            self.eventually("memory that is back", lambda: self.out(proc) == 0)
 
     def kill_daemon(self):
         pids = self.role("daemon")

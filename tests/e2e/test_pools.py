@@ -11,7 +11,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import BUILD, CLI, FACE, PATIENCE_S, TOP, command_lines  # noqa: E402
+from rig import BUILD, CLI, FACE, PATIENCE_S, TOP, among_mps, command_lines  # noqa: E402
 from test_daemon_soft import Daemon  # noqa: E402
 
 DAEMON = os.path.join(BUILD, "bin/gpreemptd")
@@ -21,6 +21,7 @@ PRICE = "a fault of one client ends all, and one's memory is missing to all"
 
 class Pools(Daemon):
     def setUp(self):
+        among_mps(self)
         super().setUp()
         self.control = os.path.join(self.dir, "nvidia-cuda-mps-control")
         server = os.path.join(self.dir, "nvidia-cuda-mps-server")
