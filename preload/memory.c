@@ -21,6 +21,7 @@
 #define TRY_MAX_NS 120000000000u
 #define TURN_MAX_NS 1800000000000u /* of many that take turns */
 #define GRANULARITY_RECOMMENDED 1
+#define PARTS 256u /* in the memory of a device */
 
 _Atomic(int) gp_memory_state;
 struct gp_memory_cuda gp_memory_cuda;
@@ -48,6 +49,9 @@ static bool load(void)
 		NAME(ctx_push, "cuCtxPushCurrent_v2"),
 		NAME(ctx_synchronize, "cuCtxSynchronize"),
 		NAME(device_get_uuid, "cuDeviceGetUuid"),
+		NAME(event_create, "cuEventCreate"),
+		NAME(event_record, "cuEventRecord"),
+		NAME(event_synchronize, "cuEventSynchronize"),
 		NAME(host_register, "cuMemHostRegister_v2"),
 		NAME(host_unregister, "cuMemHostUnregister"),
 		NAME(mem_address_free, "cuMemAddressFree"),
@@ -248,6 +252,20 @@ static struct gp_memory_piece **bucket_of(uint64_t at)
 	return &gp_memory.bucket[(at >> 21) % GP_MEMORY_BUCKETS];
 }
 
+struct gp_memory_piece *gp_memory_next(const struct gp_memory_piece *p)
+{
+	struct gp_memory_piece **link = p ? bucket_of(p->at) : NULL;
+	struct gp_memory_piece *next = p ? p->next : NULL;
+
+	while (!next) {
+		link = link ? link + 1 : gp_memory.bucket;
+		if (link == gp_memory.bucket + GP_MEMORY_BUCKETS)
+			return NULL;
+		next = *link;
+	}
+	return next;
+}
+
 /* The link to the piece of cuMemAlloc() that begins at @at; gp_memory.lock held. */
 static struct gp_memory_piece **find(uint64_t at)
 {
@@ -260,11 +278,12 @@ static struct gp_memory_piece **find(uint64_t at)
 
 static struct gp_memory_piece *around(uint64_t at)
 {
-	for (size_t i = 0; i < GP_MEMORY_BUCKETS; i++)
-		for (struct gp_memory_piece *p = gp_memory.bucket[i]; p; p = p->next)
-			if (!p->own && at >= p->at && at - p->at < p->asked)
-				return p;
-	return NULL;
+	struct gp_memory_piece *p = NULL;
+
+	while ((p = gp_memory_next(p)))
+		if (!p->own && at >= p->at && at - p->at < p->asked)
+			break;
+	return p;
 }
 
 static struct gp_memory_prop prop(void)
@@ -272,44 +291,65 @@ static struct gp_memory_prop prop(void)
 	return (struct gp_memory_prop){ .type = 1, .location = { 1, gp_memory.device } };
 }
 
-static int fill_alone(struct gp_memory_piece *p)
+uint64_t gp_memory_part_end(const struct gp_memory_piece *p, uint64_t from)
+{
+	return p->own || p->bytes - from < gp_memory.part ? p->bytes : from + gp_memory.part;
+}
+
+static int fill_part(struct gp_memory_piece *p, uint64_t from, uint64_t bytes)
 {
 	const struct gp_memory_cuda *cu = &gp_memory_cuda;
-	const struct gp_memory_access access = { { 1, gp_memory.device }, 3 };
 	const struct gp_memory_prop want = prop();
-	uint64_t handle;
-	int err = cu->mem_create(&handle, p->bytes, &want, 0);
+	uint64_t *handle = &p->handles[from / gp_memory.part];
+	int err = cu->mem_create(handle, bytes, &want, 0);
 
 	if (err)
 		return err;
-	err = cu->mem_map(p->at, p->bytes, 0, handle, 0);
-	if (!err) {
-		err = cu->mem_set_access(p->at, p->bytes, &access, 1);
-		if (err)
-			cu->mem_unmap(p->at, p->bytes);
-	}
-	if (err) {
-		cu->mem_release(handle);
-		return err;
-	}
-	p->handle = handle;
-	return 0;
+	err = cu->mem_map(p->at + from, bytes, 0, *handle, 0);
+	if (err)
+		cu->mem_release(*handle);
+	return err;
 }
 
-int gp_memory_fill(struct gp_memory_piece *p)
+static void unfill_parts(struct gp_memory_piece *p, uint64_t from, uint64_t to)
 {
-	return p->own ? gp_own_fill(p) : fill_alone(p);
+	for (uint64_t end; from < to; from = end) {
+		end = gp_memory_part_end(p, from);
+		gp_memory_cuda.mem_unmap(p->at + from, end - from);
+		gp_memory_cuda.mem_release(p->handles[from / gp_memory.part]);
+	}
 }
 
-void gp_memory_unfill(struct gp_memory_piece *p)
+static int fill_parts(struct gp_memory_piece *p, uint64_t bytes)
 {
-	if (p->own) {
+	const struct gp_memory_access access = { { 1, gp_memory.device }, 3 };
+	uint64_t done = 0, end;
+	int err = 0;
+
+	while (!err && done < bytes) {
+		end = gp_memory_part_end(p, done);
+		err = fill_part(p, done, end - done);
+		if (!err)
+			done = end;
+	}
+	if (!err)
+		err = gp_memory_cuda.mem_set_access(p->at, bytes, &access, 1);
+	if (err)
+		unfill_parts(p, 0, done);
+	return err;
+}
+
+int gp_memory_fill(struct gp_memory_piece *p, uint64_t bytes)
+{
+	return p->own ? gp_own_fill(p) : fill_parts(p, bytes);
+}
+
+void gp_memory_unfill(struct gp_memory_piece *p, uint64_t from, uint64_t to)
+{
+	if (p->own)
 		gp_own_unfill(p);
-		return;
-	}
-	gp_memory_cuda.mem_unmap(p->at, p->bytes);
-	gp_memory_cuda.mem_release(p->handle);
-	p->handle = 0;
+	else
+		unfill_parts(p, from, to);
 }
 
 static int make(struct gp_memory_piece *p)
@@ -318,7 +358,7 @@ static int make(struct gp_memory_piece *p)
 
 	if (err)
 		return err;
-	err = gp_memory_fill(p);
+	err = gp_memory_fill(p, p->bytes);
 	if (err)
 		gp_memory_cuda.mem_address_free(p->at, p->bytes);
 	return err;
@@ -365,10 +405,21 @@ void gp_memory_unlist(struct gp_memory_piece *p)
 /* The piece is on the device, and in no bucket any more. */
 static void unmake(struct gp_memory_piece *p)
 {
-	gp_memory_unfill(p);
+	gp_memory_unfill(p, 0, p->bytes);
 	gp_memory_cuda.mem_address_free(p->at, p->bytes);
 	count_less(p);
 	free(p);
+}
+
+/* Parts are so large that calls for each take little of the time of its copy. */
+static int choose_part(void)
+{
+	size_t room, total;
+	int err = gp_memory_cuda.mem_get_info(&room, &total);
+
+	if (!err)
+		gp_memory.part = (total / PARTS / granularity + 1) * granularity;
+	return err;
 }
 
 /*
@@ -392,6 +443,8 @@ bool gp_memory_on_device(void)
 			&granularity,
 			&(struct gp_memory_prop){ .type = want.type, .location = { 1, device } },
 			GRANULARITY_RECOMMENDED);
+	if (!err)
+		err = choose_part();
 	if (!err)
 		err = gp_memory_mover_start();
 	if (err) {
@@ -429,15 +482,28 @@ void gp_memory_unlock(void)
 		gp_memory_changed(gp_memory.uuid);
 }
 
+/* For @bytes of cuMemAlloc(). */
+static struct gp_memory_piece *new_piece(uint64_t bytes)
+{
+	struct gp_memory_piece *p;
+
+	bytes = (bytes + granularity - 1) / granularity * granularity;
+	p = calloc(1, sizeof(*p) + (bytes / gp_memory.part + 1) * sizeof(*p->handles));
+	if (!p)
+		return NULL;
+	p->bytes = bytes;
+	p->handles = (uint64_t *)(p + 1);
+	return p;
+}
+
 /* gp_memory.lock held. */
 static int alloc_piece(uint64_t *at, uint64_t bytes)
 {
-	struct gp_memory_piece *p = calloc(1, sizeof(*p));
+	struct gp_memory_piece *p = new_piece(bytes);
 	int err = CU_OUT_OF_MEMORY;
 
 	if (p) {
 		p->asked = bytes;
-		p->bytes = (bytes + granularity - 1) / granularity * granularity;
 		gp_memory_cuda.ctx_get_current(&p->context);
 		err = make(p);
 	}

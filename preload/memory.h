@@ -50,10 +50,12 @@ struct gp_own;
 struct gp_memory_piece {
 	struct gp_memory_piece *next;
 	uint64_t at, bytes, asked; /* asked: as the program did */
-	uint64_t handle;	   /* 0: out */
-	uint64_t host;		   /* out: place of its copy in the host's memory (host.h) */
+	uint64_t out;		   /* from its begin on: the host has the only copy */
+	uint64_t host;		   /* place of its copy in the host's memory (host.h) */
+	uint64_t *handles;	   /* of its parts; NULL: own has one for all of it */
 	void *context;		   /* current at its allocation; NULL: none is left */
 	struct gp_own *own; /* of the program's own cuMemCreate() (own.h); NULL: cuMemAlloc() */
+	bool empty;	    /* no memory is mapped where it is out */
 	bool freeing;
 };
 
@@ -66,6 +68,7 @@ extern struct gp_memory {
 	_Atomic(uint64_t) resident, out; /* bytes of the pieces; read without the lock */
 	_Atomic(uint64_t) asked;	 /* of all of them, as the program did */
 	_Atomic(uint64_t) moves, moved, move_ns;
+	uint64_t part;	  /* memory leaves in parts of so many bytes; set with the device */
 	uint8_t uuid[16]; /* of their one device */
 	int device;	  /* its number in this process; -1: none yet */
 	uint64_t wanted;  /* largest allocation that waits for its memory to be back */
@@ -97,6 +100,9 @@ extern struct gp_memory_cuda {
 	int (*ctx_push)(void *context);
 	int (*ctx_synchronize)(void);
 	int (*device_get_uuid)(uint8_t uuid[16], int device);
+	int (*event_create)(void **event, unsigned int flags);
+	int (*event_record)(void *event, void *stream);
+	int (*event_synchronize)(void *event);
 	int (*host_register)(void *host, size_t bytes, unsigned int flags);
 	int (*host_unregister)(void *host);
 	int (*mem_address_free)(uint64_t at, size_t bytes);
@@ -126,9 +132,17 @@ void gp_memory_start(bool asks);
 uint64_t gp_memory_now_ns(void);
 /** gp_memory_cuda is whole. */
 bool gp_memory_is_loaded(void);
-/** Make memory for @piece and map it. 0 or CUDA's error, and nothing was made. */
-int gp_memory_fill(struct gp_memory_piece *piece);
-void gp_memory_unfill(struct gp_memory_piece *piece);
+/** All pieces: the one after @piece, or the first (NULL). gp_memory.lock held. */
+struct gp_memory_piece *gp_memory_next(const struct gp_memory_piece *piece);
+/** The end of the part of @piece that begins @from bytes after its begin. */
+uint64_t gp_memory_part_end(const struct gp_memory_piece *piece, uint64_t from);
+/**
+ * Make memory for the first @bytes of @piece, whole parts, and map it. 0 or CUDA's error, and
+ * nothing was made.
+ */
+int gp_memory_fill(struct gp_memory_piece *piece, uint64_t bytes);
+/** Unmap and release the parts in [@from, @to). */
+void gp_memory_unfill(struct gp_memory_piece *piece, uint64_t from, uint64_t to);
 /** In place of the driver's calls. */
 int gp_memory_alloc(int (*driver)(void *at, uint64_t bytes), void *at, uint64_t bytes);
 int gp_memory_free(int (*driver)(uint64_t at), uint64_t at);

@@ -23,6 +23,7 @@
 #define HOST_SPARE (1ull << 30) /* is not given back */
 #define STREAM_NON_BLOCKING 1u
 #define CAPTURE_RELAXED 2
+#define EVENT_DISABLE_TIMING 2u
 
 static _Thread_local bool is_mover;
 
@@ -31,7 +32,7 @@ static struct {
 	bool started;
 	int error;	    /* CUDA's, of its start */
 	uint64_t copies_ns; /* of the last move */
-	void *stream;
+	void *stream, *event[2];
 	sem_t wake;
 	/* Any thread, without a lock: requests never wait. */
 	atomic_bool ready, wanted, moving, resized;
@@ -47,9 +48,7 @@ bool gp_memory_is_mover(void)
 	return is_mover;
 }
 
-#define EACH_PIECE(p)                                     \
-	for (size_t i_ = 0; i_ < GP_MEMORY_BUCKETS; i_++) \
-		for (struct gp_memory_piece *p = gp_memory.bucket[i_]; p; p = p->next)
+#define EACH_PIECE(p) for (struct gp_memory_piece *p = NULL; (p = gp_memory_next(p));)
 
 static struct timespec after(int64_t ns)
 {
@@ -78,51 +77,129 @@ static void open_again(void)
 	pthread_cond_broadcast(&gp_memory.changed);
 }
 
-/* ---- out -------------------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------------------ */
 
-/* Copy @bytes of @p's from @done on, within one piece of the host's memory; 0: it failed. */
-static uint64_t copy_part(const struct gp_memory_piece *p, uint64_t done, bool out)
+/* A place in all memory that moves, in the order of the pieces. No piece: the end. */
+struct place {
+	struct gp_memory_piece *piece;
+	uint64_t done; /* bytes of it */
+};
+
+/* The first memory of @p, or after it, that is on the device. */
+static struct place on_device(struct gp_memory_piece *p)
+{
+	while (p && p->out == p->bytes)
+		p = gp_memory_next(p);
+	return (struct place){ p, p ? p->out : 0 };
+}
+
+/* Copy @most bytes of @p from @done on, or those within one piece of the host's. 0: it failed. */
+static uint64_t copy_part(const struct gp_memory_piece *p, uint64_t done, uint64_t most, bool out)
 {
 	const struct gp_memory_cuda *cu = &gp_memory_cuda;
 	const uint64_t host = p->host + done;
 	uint64_t bytes = GP_HOST_PIECE - host % GP_HOST_PIECE;
 	int err;
 
-	if (bytes > p->bytes - done)
-		bytes = p->bytes - done;
+	if (bytes > most)
+		bytes = most;
 	err = out ? cu->memcpy_dtoh(gp_host_at(host), p->at + done, bytes, mover.stream) :
 		    cu->memcpy_htod(p->at + done, gp_host_at(host), bytes, mover.stream);
 	return err ? 0 : bytes;
 }
 
-/* All copies in one direction. False: one failed. */
-static bool copy_all(bool out)
+/* Copies that were queued end before their memory is used again. */
+static bool end_copies(uint64_t since_ns)
 {
-	const uint64_t since_ns = gp_memory_now_ns();
-	bool ok = true;
+	const bool ok = !gp_memory_cuda.stream_synchronize(mover.stream);
 
-	EACH_PIECE(p)
-	for (uint64_t done = 0, n; ok && done < p->bytes; done += n) {
-		n = copy_part(p, done, out);
-		ok = n;
-	}
-	/* Copies that were queued end before their memory is used again. */
-	ok &= !gp_memory_cuda.stream_synchronize(mover.stream);
 	mover.copies_ns = gp_memory_now_ns() - since_ns;
 	return ok;
 }
 
+/* ---- out -------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Queue copies of a part's bytes, from @at on, and an event behind them. False: one failed. */
+static bool queue_copies(struct place *at, void *event)
+{
+	uint64_t bytes = 0, n;
+
+	while (at->piece && bytes < gp_memory.part) {
+		n = copy_part(at->piece, at->done,
+			      least(at->piece->bytes - at->done, gp_memory.part - bytes), true);
+		if (!n)
+			return false;
+		bytes += n;
+		at->done += n;
+		if (at->done == at->piece->bytes)
+			*at = on_device(gp_memory_next(at->piece));
+	}
+	return !gp_memory_cuda.event_record(event, mover.stream);
+}
+
+/* From now on the host has the only copy of that. */
+static void release(struct gp_memory_piece *p, uint64_t to)
+{
+	gp_memory_unfill(p, p->out, to);
+	gp_memory.resident -= to - p->out;
+	gp_memory.out += to - p->out;
+	p->out = to;
+	p->empty = true;
+}
+
+/* All parts from @at on whose copies end before @copied. */
+static void release_copied(struct place *at, const struct place *copied)
+{
+	while (at->piece) {
+		const uint64_t to = gp_memory_part_end(at->piece, at->done);
+
+		if (at->piece == copied->piece && to > copied->done)
+			return;
+		release(at->piece, to);
+		*at = on_device(at->piece);
+	}
+}
+
+/*
+ * Memory is released as soon as it was copied, while the next copies run: the driver clears it
+ * meanwhile. False: a copy failed; a part may be out.
+ */
+static bool copy_and_release(void)
+{
+	const uint64_t since_ns = gp_memory_now_ns();
+	struct place queued = on_device(gp_memory_next(NULL)), released = queued, copied;
+	bool ok = queue_copies(&queued, mover.event[0]);
+
+	for (unsigned int i = 0; ok && released.piece; i ^= 1) {
+		copied = queued;
+		ok = !queued.piece || queue_copies(&queued, mover.event[i ^ 1]);
+		ok = !gp_memory_cuda.event_synchronize(mover.event[i]) && ok;
+		mover.copies_ns = gp_memory_now_ns() - since_ns;
+		if (ok)
+			release_copied(&released, &copied);
+	}
+	if (!ok)
+		(void)end_copies(since_ns);
+	return ok;
+}
+
 /* gp_memory.lock held: nothing is allocated meanwhile. */
-static bool copy_all_out(void)
+static bool have_host(void)
 {
 	static atomic_int said;
+	const uint64_t bytes = gp_memory.resident + gp_memory.out;
 	uint64_t host = 0;
 
-	if (gp_host_grow(gp_memory.resident, UINT64_MAX)) {
+	if (gp_host_grow(bytes, UINT64_MAX)) {
 		gp_log_once(&said, GP_LOG_WARN,
 			    "cannot move %llu MiB to the host: it has too little memory that can "
 			    "be pinned; run fewer programs with --mem, or add host memory",
-			    (unsigned long long)(gp_memory.resident >> 20));
+			    (unsigned long long)(bytes >> 20));
 		return false;
 	}
 	EACH_PIECE(p)
@@ -130,7 +207,7 @@ static bool copy_all_out(void)
 		p->host = host;
 		host += p->bytes;
 	}
-	return copy_all(true);
+	return true;
 }
 
 static void say_moved(uint64_t bytes, const char *where, uint64_t since_ns)
@@ -142,34 +219,41 @@ static void say_moved(uint64_t bytes, const char *where, uint64_t since_ns)
 	       (double)(gp_memory_now_ns() - since_ns) / 1e6, (double)mover.copies_ns / 1e6);
 }
 
-static void move_out(void)
+static void come_back(uint64_t since_ns);
+
+/* Memory that is out already comes back, at once or later. */
+static void stay(int err, bool stopped)
 {
 	static atomic_int said;
-	const uint64_t since_ns = gp_memory_now_ns();
+
+	gp_log_once(&said, GP_LOG_WARN, "memory stays on the device: %s", strerror(-err));
+	atomic_store(&mover.failed_ns, gp_memory_now_ns());
+	/* Requests came during the move, too. */
+	atomic_store(&mover.wanted, false);
+	if (gp_memory.out) {
+		if (stopped)
+			come_back(gp_memory_now_ns());
+		return;
+	}
+	if (stopped)
+		(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_RUN);
+	open_again();
+}
+
+/* Memory that stayed when a move failed leaves likewise. */
+static void move_out(void)
+{
+	const uint64_t since_ns = gp_memory_now_ns(), was_out = gp_memory.out;
 	int err;
 
 	shut();
 	err = gp_memory_stop(gp_memory.uuid, GP_MEMORY_MOVE);
-	if (!err && !copy_all_out()) {
-		err = -EIO;
-		(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_RUN);
-	}
-	if (err) {
-		gp_log_once(&said, GP_LOG_WARN, "memory stays on the device: %s", strerror(-err));
-		atomic_store(&mover.failed_ns, gp_memory_now_ns());
-		open_again();
+	if (err || !have_host() || !copy_and_release()) {
+		stay(err ? err : -EIO, !err);
 		return;
 	}
-	EACH_PIECE(p)
-	{
-		if (!p->handle)
-			continue;
-		gp_memory_unfill(p);
-		gp_memory.resident -= p->bytes;
-		gp_memory.out += p->bytes;
-	}
 	gp_memory.moves++;
-	say_moved(gp_memory.out, "to the host", since_ns);
+	say_moved(gp_memory.out - was_out, "to the host", since_ns);
 	(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_OUT);
 }
 
@@ -187,39 +271,52 @@ static bool has_room(void)
 	return !gp_memory_cuda.mem_get_info(&room, &total) && room >= gp_memory.out;
 }
 
-/* 0, or CUDA's error, and all is out as before. */
+/* 0 or CUDA's error. */
 static int fill_all(void)
 {
 	int err = 0;
 
 	EACH_PIECE(p)
-	if (!err && !p->handle)
-		err = gp_memory_fill(p);
+	if (!err && p->empty) {
+		err = gp_memory_fill(p, p->out);
+		p->empty = err;
+	}
 	return err;
 }
 
 static void drop_all(void)
 {
 	EACH_PIECE(p)
-	if (p->handle)
-		gp_memory_unfill(p);
+	if (p->out && !p->empty) {
+		gp_memory_unfill(p, 0, p->out);
+		p->empty = true;
+	}
+}
+
+/* Copy all that is out. False: a copy failed. */
+static bool copy_all_in(void)
+{
+	const uint64_t since_ns = gp_memory_now_ns();
+	bool ok = true;
+
+	EACH_PIECE(p)
+	for (uint64_t done = 0, n; ok && done < p->out; done += n) {
+		n = copy_part(p, done, p->out - done, false);
+		ok = n;
+	}
+	return end_copies(since_ns) && ok;
 }
 
 /*
  * The host's copies are whole until the program runs again, so every step may be repeated from
- * the start.
+ * the start. The mover may copy.
  */
-static void move_in(void)
+static void come_back(uint64_t since_ns)
 {
 	static atomic_int said, refused;
-	const uint64_t since_ns = gp_memory_now_ns();
-	int err;
+	int err = fill_all();
 
-	/* The mover may copy again. */
-	if (gp_memory_stop(gp_memory.uuid, GP_MEMORY_MOVE))
-		return;
-	err = fill_all();
-	if (err || !copy_all(false)) {
+	if (err || !copy_all_in()) {
 		drop_all();
 		(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_OUT);
 		if (err != CU_OUT_OF_MEMORY)
@@ -238,9 +335,19 @@ static void move_in(void)
 		return;
 	}
 	say_moved(gp_memory.out, "back", since_ns);
+	EACH_PIECE(p)
+	p->out = 0;
 	gp_memory.resident += gp_memory.out;
 	gp_memory.out = 0;
 	open_again();
+}
+
+static void move_in(void)
+{
+	const uint64_t since_ns = gp_memory_now_ns();
+
+	if (!gp_memory_stop(gp_memory.uuid, GP_MEMORY_MOVE))
+		come_back(since_ns);
 }
 
 /* ---- the thread ------------------------------------------------------------------- */
@@ -253,6 +360,8 @@ static int begin(void)
 
 	if (!err)
 		err = gp_memory_cuda.stream_create(&mover.stream, STREAM_NON_BLOCKING);
+	for (size_t i = 0; !err && i < 2; i++)
+		err = gp_memory_cuda.event_create(&mover.event[i], EVENT_DISABLE_TIMING);
 	if (!err)
 		err = gp_memory_cuda.mem_get_info(&room, &total);
 	if (!err && gp_host_start(total))
@@ -469,7 +578,7 @@ static void serve(void)
 		make_room();
 	pthread_mutex_lock(&gp_memory.lock);
 	atomic_store(&mover.moving, true);
-	if (atomic_exchange(&mover.wanted, false) && !gp_memory.out)
+	if (atomic_exchange(&mover.wanted, false) && gp_memory.resident)
 		move_out();
 	else if (idle.out && atomic_load(&mover.needed))
 		idle_in();

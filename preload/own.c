@@ -96,7 +96,6 @@ static void update(struct gp_own *own)
 		.at = m->at,
 		.bytes = own->bytes,
 		.asked = own->bytes,
-		.handle = own->real,
 		.own = own,
 	};
 	gp_memory_cuda.ctx_get_current(&own->piece.context);
@@ -162,7 +161,6 @@ int gp_own_fill(struct gp_memory_piece *piece)
 		return err;
 	}
 	own->real = real;
-	piece->handle = real;
 	/* Without a handle of the program's, its mappings alone keep it. */
 	if (!own->refs)
 		cu->mem_release(real);
@@ -177,7 +175,6 @@ void gp_own_unfill(struct gp_memory_piece *piece)
 		gp_memory_cuda.mem_unmap(m->at, m->bytes);
 	if (own->refs)
 		gp_memory_cuda.mem_release(own->real);
-	piece->handle = 0;
 }
 
 /* ---- the program's calls ------------------------------------------------------------ */

@@ -229,12 +229,13 @@ static int virtual_change(struct soft_server *s, struct soft_conn *c, uint64_t *
 	case GP_SOFT_UNRESERVE:
 		return soft_virtual_free(s, p, req->a, req->b);
 	case GP_SOFT_CREATE:
-		return soft_fault_planted(s, "create") ? -ENOMEM :
-							 soft_physical_create(s, p, req->a, value);
+		return soft_fault_planted(s, SOFT_FAULT_CREATE) ?
+			       -ENOMEM :
+			       soft_physical_create(s, p, req->a, value);
 	case GP_SOFT_RELEASE:
 		return soft_physical_release(s, p, req->a);
 	case GP_SOFT_MAP:
-		return soft_fault_planted(s, "map") ?
+		return soft_fault_planted(s, SOFT_FAULT_MAP) ?
 			       -ENOMEM :
 			       soft_virtual_map(p, req->a, req->b, req->u.virt.handle);
 	case GP_SOFT_RETAIN:

@@ -204,7 +204,7 @@ static int prepare_copy(struct soft_job *j, struct soft_proc *p, struct gp_model
 		j->src = soft_region_get(p, sub->src, sub->bytes);
 	if (!j->dst || (!inlined && !j->src))
 		return -EINVAL;
-	if (soft_fault_planted(j->server, "copy"))
+	if (soft_fault_planted(j->server, SOFT_FAULT_COPY))
 		return -EIO;
 	m->type = GP_METHOD_COPY;
 	m->bytes = sub->bytes;

@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,18 +40,33 @@ int soft_memory_file(const char *name, uint64_t bytes, void **map)
 	return fd;
 }
 
-/* Words of a small file. Read each time, so that a test can change it. */
-bool soft_fault_planted(const struct soft_server *s, const char *op)
+/* "", or "=N" or "=N+M": after N calls that succeed, all fail, or M do. */
+static bool fails(const char *count, uint64_t *calls)
 {
-	char text[128] = { 0 };
-	int fd = s->faults ? open(s->faults, O_RDONLY | O_CLOEXEC) : -1;
-	ssize_t n;
+	unsigned long long first, fail = ULLONG_MAX;
 
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	return n > 0 && strstr(text, op);
+	if (sscanf(count, "=%llu+%llu", &first, &fail) < 1)
+		return true;
+	++*calls;
+	return *calls > first && *calls - first <= fail;
+}
+
+/* Words of a small file. Read each time, so that a test can change it. */
+bool soft_fault_planted(struct soft_server *s, enum soft_fault fault)
+{
+	static const char *const words[SOFT_FAULTS] = { "copy", "create", "map" };
+	int fd = s->faults ? open(s->faults, O_RDONLY | O_CLOEXEC) : -1;
+	char text[128] = { 0 };
+	const char *word;
+
+	if (fd >= 0) {
+		(void)!read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	word = strstr(text, words[fault]);
+	if (!word)
+		s->fault_calls[fault] = 0;
+	return word && fails(word + strlen(words[fault]), &s->fault_calls[fault]);
 }
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)

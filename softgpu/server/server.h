@@ -158,6 +158,14 @@ struct soft_client {
 	struct soft_object *objects;
 };
 
+/* Calls that can be made to fail. */
+enum soft_fault {
+	SOFT_FAULT_COPY,
+	SOFT_FAULT_CREATE,
+	SOFT_FAULT_MAP,
+	SOFT_FAULTS
+};
+
 struct soft_server {
 	struct soft_gpu gpu[GP_SOFT_GPUS_MAX];
 	uint32_t gpus;
@@ -175,6 +183,7 @@ struct soft_server {
 	uint32_t next_client;
 	uint64_t device_bytes, memory_bytes; /* in use; in all */
 	const char *faults;		     /* path of the file of planted faults; NULL: none */
+	uint64_t fault_calls[SOFT_FAULTS];   /* since the file counts them */
 	uint64_t cookies;
 	uint64_t look_ns; /* wait for a call before asking the kernel */
 	bool fuzzing;	  /* no /proc, no sockets behind fds */
@@ -228,8 +237,8 @@ void soft_region_put(struct soft_region *r);
 void soft_regions_drop(struct soft_server *s, struct soft_proc *p);
 /** New addresses of @p. */
 uint64_t soft_region_place(struct soft_proc *p, uint64_t bytes, uint64_t align);
-/** Does the file of planted faults name @op? */
-bool soft_fault_planted(const struct soft_server *s, const char *op);
+/** Does the file of planted faults make this call fail? */
+bool soft_fault_planted(struct soft_server *s, enum soft_fault fault);
 /** The region that contains [addr, addr + bytes), referenced; or NULL. */
 struct soft_region *soft_region_get(struct soft_proc *p, uint64_t addr, uint64_t bytes);
 

@@ -122,6 +122,22 @@ class MemoryDaemon(MemoryRig, Daemon):
         self.back(self.light)
         self.all_right(*three)
 
+    def test_daemon_killed_while_a_part_is_out(self):
+        """The way out failed, and the way back does."""
+        be = self.app("be", LIGHT_MIB, "--mem", role="plain")
+        lc = self.app("lc", 96)
+        self.until_taken(be, lc)
+        with open(self.faults, "w") as f:
+            f.write("copy=4")
+        self.assertEqual(self.take(lc), f"got {NO_MEMORY}\n", self.said("be"))
+        self.assertTrue(0 < self.out(be) < LIGHT_MIB << 20, self.said("be"))
+        self.kill_daemon()
+        self.until_taken(be)
+        self.assertEqual(self.tenant(be)["state"], "out")
+        os.unlink(self.faults)
+        self.back(be)
+        self.all_right(be)
+
     def test_daemon_ends_while_out(self):
         """The process comes back by itself."""
         three = self.three()

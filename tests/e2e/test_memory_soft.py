@@ -14,6 +14,8 @@ from memory_rig import (BE_MIB, LC_MIB, MEMORY_MIB, NO_MEMORY, NOT_INITIALIZED, 
                         MemoryRig)
 from rig import PATIENCE_S  # noqa: E402
 
+PART_MIB = 2                    # leaves at once
+COPIES = 8                      # that succeed before one fails: the room is too small for LC_MIB
 
 class Memory(MemoryRig):
     def test_without_mem_nothing_moves(self):
@@ -44,7 +46,7 @@ class Memory(MemoryRig):
         self.assertEqual((row["movable_bytes"], out >= BE_MIB, row["moves"]), (0, True, 1))
         self.assertIn(f", {out} MiB on the host\n", self.ok("ls").stdout)
         self.give(lc)
-        self.eventually("memory that is back", lambda: not self.rows()[be.pid]["memory"]["out_bytes"])
+        self.until_back(be)
         self.assertEqual(self.rows()[lc.pid]["memory"]["movable_bytes"], 0)
         row = self.rows()[be.pid]["memory"]
         self.assertEqual((row["moves"], row["moved_bytes"]), (1, 2 * out << 20))
@@ -86,7 +88,7 @@ class Memory(MemoryRig):
             self.give(lc)
             time.sleep(1.5)
             os.unlink(self.faults)
-            self.eventually("it is back", lambda: not self.rows()[be.pid]["memory"]["out_bytes"])
+            self.until_back(be)
         self.right(be)
 
     def test_fork_and_exit(self):
@@ -118,6 +120,77 @@ class Memory(MemoryRig):
         os.unlink(self.faults)
         self.right(be)
         self.assertIn("memory stays on the device: Input/output error", self.said("be"))
+
+    def out(self, proc):
+        return self.rows()[proc.pid]["memory"]["out_bytes"] >> 20
+
+    def until_back(self, proc):
+        self.eventually("it is back", lambda: not self.out(proc))
+
+    def test_leaves_piece_by_piece(self):
+        """Memory is released while the rest is copied."""
+        self.env["GPREEMPT_SOFTGPU_LINK"] = "25"
+        be, lc = self.app("be", BE_MIB, "--mem", role="plain"), self.app("lc", LC_MIB)
+        lc.stdin.write("take\n")
+        lc.stdin.flush()
+        self.eventually("a part that is out", lambda: 0 < self.out(be) < BE_MIB)
+        self.assertEqual(lc.stdout.readline(), "got 0\n", self.said("be"))
+        self.assertEqual(self.out(be), BE_MIB)
+        self.kill(lc)
+        self.right(be)
+
+    def test_way_out_fails_half_way(self):
+        """Then the parts that left come back before the program runs on."""
+        be, lc = self.app("be", BE_MIB, "--mem", role="plain"), self.app("lc", LC_MIB)
+        self.plant(f"copy={COPIES}+1")
+        self.assertEqual(self.take(lc), f"got {NO_MEMORY}\n")
+        self.until_back(be)
+        row = self.rows()[be.pid]["memory"]
+        self.assertEqual(row["moves"], 0)
+        self.assertGreater(row["moved_bytes"], 0)
+        self.right(be)
+        self.assertIn("memory stays on the device: Input/output error", self.said("be"))
+
+    def test_way_out_fails_and_the_way_back(self):
+        """Then the parts that left wait on the host, and the rest on the device."""
+        for fault in f"copy={COPIES}", f"copy={COPIES} create", f"copy={COPIES}+1 map":
+            be, lc = self.app("be", BE_MIB, "--mem", role="plain"), self.app("lc", LC_MIB)
+            self.plant(fault)
+            self.assertEqual(self.take(lc), f"got {NO_MEMORY}\n")
+            out = self.out(be)
+            self.assertTrue(0 < out <= COPIES * PART_MIB, out)
+            time.sleep(1.5)             # longer than it stays away
+            self.assertEqual(self.out(be), out)
+            os.unlink(self.faults)
+            self.until_back(be)
+            self.right(be)
+            self.kill(lc)
+
+    def test_the_rest_leaves_later(self):
+        """For the next allocation, if the first took the room of the parts that left."""
+        be, lc = self.app("be", BE_MIB, "--mem", role="plain"), self.app("lc", LC_MIB)
+        self.plant("copy=24")
+        self.assertEqual(self.take(lc), "got 0\n", self.said("be"))
+        os.unlink(self.faults)
+        self.assertTrue(0 < self.out(be) < BE_MIB, self.said("be"))
+        time.sleep(1.5)                 # longer than a move that failed counts
+        second = self.app("lc", LC_MIB)
+        self.assertEqual(self.take(second), "got 0\n", self.said("be"))
+        self.assertEqual(self.out(be), BE_MIB)
+        self.give(lc)
+        self.give(second)
+        self.until_back(be)
+        self.assertEqual(self.rows()[be.pid]["memory"]["moves"], 1)
+        self.right(be)
+
+    def test_killed_half_way(self):
+        """Its memory on both sides is free at once."""
+        be, lc = self.app("be", BE_MIB, "--mem", role="plain"), self.app("lc", MEMORY_MIB)
+        self.plant(f"copy={COPIES}")
+        self.assertEqual(self.take(lc), f"got {NO_MEMORY}\n")
+        self.assertGreater(self.out(be), 0)
+        self.kill(be, signal.SIGKILL)
+        self.assertEqual(self.take(lc), "got 0\n")
 
     def test_way_back_fails(self):
         """Then it is repeated, and nothing is lost."""
