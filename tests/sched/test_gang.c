@@ -350,9 +350,10 @@ static void test_wait_is_no_credit(void **state)
 			tell(0, GP_EV_IDLE, late);
 			run((500 + 37 * k) * MS);
 			tell(0, GP_EV_BUSY, late);
-			m[0].longest_off_ns[own] = 0;
+			m[0].longest_off_ns[own] = m[0].ran_ns[own] = 0;
 			run(1000 * MS);
 			assert_true(m[0].longest_off_ns[own] < 4 * QUANTUM_NS);
+			assert_true(m[0].ran_ns[own] > 300 * MS);
 		}
 		end();
 	}
