@@ -141,5 +141,7 @@ int gp_limits_set(const char *verb, const struct gp_limits_args *args,
 	if (err || ruled->memory_max == GP_WIRE_UNKNOWN)
 		return err;
 	err = set_size("GPREEMPT_MEMORY_MAX", ruled->memory_max);
-	return !err && setenv("GPREEMPT_MEMORY_RULE", ruled->rule, 1) ? -errno : err;
+	if (!err && setenv("GPREEMPT_MEMORY_RULE", ruled->rule, 1))
+		err = -errno;
+	return !err && setenv("GPREEMPT_MEMORY_AS", ruled->one ? "one" : "each", 1) ? -errno : err;
 }

@@ -342,11 +342,12 @@ static void print_managed_row(struct row *row, const char *what)
 		.wait_p99_ns = GP_WIRE_UNKNOWN,
 		.switch_p50_ns = GP_WIRE_UNKNOWN,
 		.switch_p99_ns = GP_WIRE_UNKNOWN,
+		.quota_max = GP_WIRE_UNKNOWN,
 	};
 	const struct gp_wire_tenant *d = row->managed ? row->managed : &nobody;
 	struct gp_wire_status *st = &row->st;
 	char cls[GP_CLASS_REQUEST_TEXT_LEN], slice[24], hints[24], holds[24], late[24];
-	char used[24], time[4][GP_VIEW_TEXT_LEN];
+	char used[24], time[4][GP_VIEW_TEXT_LEN], quota[GP_VIEW_QUOTA_LEN];
 	bool lc = row->managed ? d->request.cls == GP_CLASS_LC :
 				 row->tenant && st->cls == GP_CLASS_LC;
 
@@ -363,11 +364,14 @@ static void print_managed_row(struct row *row, const char *what)
 			 100.0 * (double)d->used_ns / (double)d->age_ns);
 	else
 		snprintf(used, sizeof(used), "-");
-	printf("%7d  %-12.12s %-22.22s %-7s %6s %6u %8s %8s %8s %6s %8s %8s %8s %8s  %s%s%s\n",
+	gp_view_quota(d, quota);
+	printf("%7d  %-12.12s %-22.22s %-7s %6s %6u %8s %8s %8s %6s %8s %8s %8s %8s  "
+	       "%s%s%s%s%s%s\n",
 	       st->pid, cls, gp_printable(st->device), gp_view_state(d), used, st->groups, slice,
 	       hints, holds, late, gp_view_time(d->switch_p50_ns, time[0]),
 	       gp_view_time(d->switch_p99_ns, time[1]), gp_view_time(d->wait_p50_ns, time[2]),
 	       gp_view_time(d->wait_p99_ns, time[3]), what ? what : gp_printable(st->comm),
+	       *quota ? ", memory " : "", quota, *quota ? " together" : "",
 	       row->job[0] ? ", job " : "", row->job);
 }
 
@@ -468,6 +472,8 @@ static json_t *managed_json(const struct gp_wire_tenant *d)
 		{ "holds_expired", d->holds_expired },
 		{ "held_ns", d->held_ns },
 		{ "corrected", d->corrected },
+		{ "cgroup_memory_bytes", d->quota_used },
+		{ "cgroup_memory_max_bytes", d->quota_max },
 	};
 	const struct gp_wire_request *r = &d->request;
 	const char *state = gp_view_state(d);

@@ -152,6 +152,17 @@ const char *gp_view_bytes(uint64_t bytes, char buf[GP_VIEW_TEXT_LEN])
 	return with_unit(bytes, unit, sizeof(unit) / sizeof(unit[0]), buf);
 }
 
+const char *gp_view_quota(const struct gp_wire_tenant *t, char buf[GP_VIEW_QUOTA_LEN])
+{
+	char used[GP_VIEW_TEXT_LEN], max[GP_VIEW_TEXT_LEN];
+
+	buf[0] = '\0';
+	if (t->quota_max && t->quota_max != GP_WIRE_UNKNOWN)
+		snprintf(buf, GP_VIEW_QUOTA_LEN, "%s of %s", gp_view_bytes(t->quota_used, used),
+			 gp_view_bytes(t->quota_max, max));
+	return buf;
+}
+
 bool gp_view_has_memory(const struct gp_wire_memory_figures *m)
 {
 	return m->movable || m->fixed || m->out || m->moves;

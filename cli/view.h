@@ -36,11 +36,14 @@ const char *gp_view_state(const struct gp_wire_tenant *tenant);
 const char *gp_view_origin(const struct gp_wire_tenant *tenant);
 
 #define GP_VIEW_TEXT_LEN 24
+#define GP_VIEW_QUOTA_LEN (2 * GP_VIEW_TEXT_LEN + 8)
 /** Three digits and a unit: "12.3ms"; "-": GP_WIRE_UNKNOWN. Returns @buf. */
 const char *gp_view_time(uint64_t ns, char buf[GP_VIEW_TEXT_LEN]);
 
 /** Three digits and a unit: "12.3MiB". Returns @buf. */
 const char *gp_view_bytes(uint64_t bytes, char buf[GP_VIEW_TEXT_LEN]);
+/** Memory of all processes of its cgroup, as "1.5GiB of 8GiB"; "": they have no limit together. */
+const char *gp_view_quota(const struct gp_wire_tenant *tenant, char buf[GP_VIEW_QUOTA_LEN]);
 /** Has it ever had memory that gpreempt sees? */
 bool gp_view_has_memory(const struct gp_wire_memory_figures *memory);
 /** "96.0MiB on the device, 90.0MiB of it movable, 0B on the host; 2 moves of 180MiB in 41.2ms" */

@@ -69,6 +69,15 @@ static void print_kept(const struct gp_wire_memory_figures *m)
 		       gp_view_bytes(m->kept, kept), gp_view_bytes(m->host_max, most));
 }
 
+static void print_quota(const struct gp_wire_tenant *t)
+{
+	char quota[GP_VIEW_QUOTA_LEN], cgroup[GP_WIRE_CGROUP_LEN];
+
+	snprintf(cgroup, sizeof(cgroup), "%s", t->cgroup);
+	if (*gp_view_quota(t, quota))
+		printf("  Memory of all processes of %s: %s\n", gp_printable(cgroup), quota);
+}
+
 static void print_reason(const struct gp_tenant_query *a, struct gp_wire_reason *r,
 			 const char *text)
 {
@@ -82,6 +91,8 @@ static void print_reason(const struct gp_tenant_query *a, struct gp_wire_reason 
 		putchar('\n');
 		print_kept(&t->memory);
 	}
+	if (t)
+		print_quota(t);
 	if (*r->why)
 		printf("  Its class: %s\n", gp_printable(r->why));
 }
@@ -89,6 +100,11 @@ static void print_reason(const struct gp_tenant_query *a, struct gp_wire_reason 
 static json_t *known_pid(int32_t pid)
 {
 	return gp_json_number(pid, (uint64_t)pid);
+}
+
+static json_t *known_bytes(uint64_t bytes)
+{
+	return gp_json_number(bytes != GP_WIRE_UNKNOWN, bytes);
 }
 
 static json_t *reason_json(const struct gp_tenant_query *a, const struct gp_wire_reason *r,
@@ -110,6 +126,10 @@ static json_t *reason_json(const struct gp_tenant_query *a, const struct gp_wire
 			    r->other_pid ? gp_json_text(r->other_comm) : json_null());
 	json_object_set_new(json, "ahead", json_integer(r->ahead));
 	json_object_set_new(json, "memory", t ? gp_json_memory(&t->memory) : json_null());
+	json_object_set_new(json, "cgroup_memory_bytes",
+			    known_bytes(t ? t->quota_used : UINT64_MAX));
+	json_object_set_new(json, "cgroup_memory_max_bytes",
+			    known_bytes(t ? t->quota_max : UINT64_MAX));
 	json_object_set_new(json, "error", r->error ? json_integer(r->error) : json_null());
 	json_object_set_new(json, "for_ns",
 			    gp_json_number(r->for_ns != GP_WIRE_UNKNOWN, r->for_ns));

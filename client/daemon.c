@@ -482,6 +482,8 @@ static void welcome(struct gp_client_device *dev, union gp_wire_msg *msg, int fi
 		       dev->hal->id.name, whose(d), text, WORDS, words(msg->welcome.why));
 	}
 	(void)apply(dev, &request, false);
+	if (gp_engine_hooks()->managed)
+		gp_engine_hooks()->managed();
 	/* The daemon leaves a tenant without a class as it was: with its slices from before. */
 	if (had && request.cls.cls == GP_CLASS_NONE)
 		gp_client_device_slices_off(dev);

@@ -179,6 +179,8 @@ struct gp_engine_hooks {
 	 * leave soon. Never waits. NULL: none can.
 	 */
 	void (*memory)(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat);
+	/** A gpreemptd has welcomed this process on a device. May wait a second. NULL: nothing. */
+	void (*managed)(void);
 	/** Let launches of an LC process that is limited by its CPU pile up (pile.h). */
 	bool pile;
 	/** Hold automatically for work of an LC context, until it is idle. */

@@ -75,6 +75,21 @@ static struct room ask_daemon(const uint8_t uuid[16], bool again)
 	return (struct room){ !err && msg.room.may_come, !err && msg.room.moving };
 }
 
+int gp_memory_quota(int *file, uint32_t *place)
+{
+	union gp_wire_msg msg;
+	int fd = gp_wire_daemon_connect(), err;
+
+	if (fd < 0)
+		return fd;
+	gp_wire_init(&msg, GP_WIRE_QUOTA);
+	err = gp_wire_call_file(fd, &msg, file, ANSWER_MS);
+	close(fd);
+	if (!err)
+		*place = msg.quota.place;
+	return err;
+}
+
 static void nap(long ns)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);

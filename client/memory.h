@@ -46,6 +46,11 @@ bool gp_memory_ask(const uint8_t uuid[16], bool turns);
 int gp_memory_stop(const uint8_t uuid[16], enum gp_memory_stop what);
 /** From now on until @on is false, nothing runs that gp_memory_stop() would have to stop. */
 void gp_memory_idle(bool on);
+/**
+ * This process's place among those that have one limit of memory by gpreemptd. @file: the page
+ * (wire/quota.h), the caller's. 0; -ENOENT: there is no daemon; -EPERM ..: it refused; other errno.
+ */
+int gp_memory_quota(int *file, uint32_t *place);
 /** gp_engine_hooks.memory has other figures of the device @uuid now. */
 void gp_memory_changed(const uint8_t uuid[16]);
 

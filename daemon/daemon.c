@@ -15,6 +15,7 @@
 
 #include "daemon/daemon_internal.h"
 #include "daemon/memory_turns.h"
+#include "daemon/quotas.h"
 #include "daemon/room.h"
 #include "daemon/discover/proc.h"
 #include "daemon/loop/log.h"
@@ -111,6 +112,9 @@ static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *ms
 		break;
 	case GP_WIRE_ROOM:
 		gp_room_ask(d, conn, &msg->room);
+		break;
+	case GP_WIRE_QUOTA:
+		gp_quotas_ask(d, conn);
 		break;
 	case GP_WIRE_LIST:
 		gp_view_list(d, conn);
@@ -506,6 +510,7 @@ static void end(struct gp_daemon *d)
 	gp_receivers_destroy(d->receivers);
 	for (size_t i = 0; i < d->devs; i++)
 		gp_ddev_destroy(d->dev[i]);
+	gp_quotas_destroy(d);
 	gp_freezer_destroy(d->freezer);
 	gp_trace_destroy(d->trace);
 	gp_tick_remove(&d->check);

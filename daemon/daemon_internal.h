@@ -27,7 +27,8 @@ struct gp_daemon {
 	struct gp_ddev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs;
 	struct gp_dgangs gangs;
-	size_t left_alone; /* devices that are none of them: see can_share() */
+	struct gp_quota *quotas; /* see quotas.h */
+	size_t left_alone;	 /* devices that are none of them: see can_share() */
 	struct gp_source signals;
 	struct gp_tick check;	     /* every second: see gp_enroll_check() */
 	struct gp_tick deadline;     /* of the restore */
@@ -48,6 +49,10 @@ void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 void gp_enroll_pool(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_pool *msg);
 /** Which rule is for @conn's process, should it have that class? */
 void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg);
+/** Facts on @conn's process, which must be its user's own. 0; -ESRCH; -EACCES; other errno. */
+int gp_enroll_read(const struct gp_conn *conn, struct gp_subject *who);
+/** Are there file descriptors for @who? The last ones are for root of the machine. */
+bool gp_enroll_has_files(const struct gp_daemon *d, const struct gp_subject *who);
 /** Has @conn a scan under way, or its user too many? */
 bool gp_enroll_busy(const struct gp_daemon *d, const struct gp_conn *conn);
 /** Its connection is closed. */

@@ -259,8 +259,7 @@ static void log_refusal(const struct gp_ddev *dev, const struct gp_subject *who,
 		    dev->hal->id.name, (int)who->pid, who->comm, why);
 }
 
-/* The last ones are for root of the machine. */
-static bool has_files_for(const struct gp_daemon *d, const struct gp_subject *who)
+bool gp_enroll_has_files(const struct gp_daemon *d, const struct gp_subject *who)
 {
 	return (who->uid == 0 && !who->contained) || gp_serve_has_files(d->serve);
 }
@@ -361,6 +360,13 @@ static bool is_its_own(const struct gp_conn *conn, const struct gp_subject *who)
 	return !who->ids_differ && who->uid == conn->uid;
 }
 
+int gp_enroll_read(const struct gp_conn *conn, struct gp_subject *who)
+{
+	const int err = conn->pid > 0 ? read_process(conn->pid, who) : -ESRCH;
+
+	return err || is_its_own(conn, who) ? err : -EACCES;
+}
+
 static void hello_done(struct gp_job *job)
 {
 	struct gp_scan *s = (struct gp_scan *)(void *)job;
@@ -390,7 +396,7 @@ static void hello_done(struct gp_job *job)
 		gp_dtenant_leave(t, false);
 	else if (!err && of_user(d, who.uid) >= d->config->user_tenants)
 		err = -EUSERS;
-	else if (!err && !has_files_for(d, &who))
+	else if (!err && !gp_enroll_has_files(d, &who))
 		err = -EMFILE;
 	if (!err) {
 		refused = decide(d, s->dev, &who, NULL, s->asks ? &s->request : NULL, &given, why);
@@ -618,7 +624,7 @@ static void take_done(struct gp_job *job)
 		snprintf(why, sizeof(why), "it has changed its user");
 		err = -EPERM;
 	}
-	if (!err && !s->banned && !has_files_for(s->daemon, &who))
+	if (!err && !s->banned && !gp_enroll_has_files(s->daemon, &who))
 		err = -EMFILE;
 	given = s->request;
 	if (!err && !s->banned)
@@ -748,6 +754,7 @@ void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 	if (verdict.rule) {
 		out.ruled.memory_min = verdict.rule->memory.min;
 		out.ruled.memory_max = verdict.rule->memory.max;
+		out.ruled.one = verdict.rule->one;
 		gp_rules_text(d->config, verdict.rule, out.ruled.rule, sizeof(out.ruled.rule));
 	}
 	gp_conn_send(conn, &out, NULL, 0);
@@ -831,7 +838,7 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 		refused = decide(d, s.dev, &who, NULL, NULL, &given, why);
 	if (refused)
 		log_refusal(s.dev, &who, why);
-	if (!err && !has_files_for(d, &who))
+	if (!err && !gp_enroll_has_files(d, &who))
 		err = -EMFILE;
 	if (!err && given.cls.cls != GP_CLASS_NONE)
 		err = join(&s, &who, &given, false, why, &t);

@@ -9,6 +9,7 @@
 
 #include "daemon/daemon_internal.h"
 #include "daemon/device/clients.h"
+#include "daemon/quotas.h"
 
 static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 {
@@ -53,13 +54,14 @@ void gp_view_devices(struct gp_daemon *d, struct gp_conn *conn)
 }
 
 /* @t, and its clients. False: @conn is gone. */
-static bool list_tenant(struct gp_dtenant *t, struct gp_conn *conn)
+static bool list_tenant(struct gp_daemon *d, struct gp_dtenant *t, struct gp_conn *conn)
 {
 	union gp_wire_msg msg, client;
 	bool sent;
 
 	gp_wire_init(&msg, GP_WIRE_TENANT);
 	gp_dtenant_show(t, &msg.tenant);
+	gp_quotas_show(d, t, &msg.tenant);
 	sent = gp_conn_send(conn, &msg, NULL, 0);
 	for (size_t i = 0; sent && i < gp_clients_count(t); i++) {
 		gp_wire_init(&client, GP_WIRE_TENANT);
@@ -73,7 +75,7 @@ void gp_view_list(struct gp_daemon *d, struct gp_conn *conn)
 {
 	for (size_t i = 0; i < d->devs; i++)
 		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next)
-			if (!list_tenant(t, conn))
+			if (!list_tenant(d, t, conn))
 				return;
 	gp_conn_result(conn, 0);
 }

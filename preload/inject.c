@@ -26,6 +26,7 @@
 #include "preload/layer.h"
 #include "preload/memory.h"
 #include "preload/preload.h"
+#include "preload/quota.h"
 #include "runtime/class.h"
 #include "runtime/log.h"
 
@@ -115,6 +116,7 @@ static void start(void)
 	/* With --auto-hold launches start holds, so there is nothing to predict. */
 	hooks.predict = !hooks.auto_hold && (!predict || strcmp(predict, "0"));
 	hooks.memory = gp_memory_stat;
+	hooks.managed = gp_quota_join;
 	gp_memory_start(hooks.request.cls.cls == GP_CLASS_LC);
 	hooks.pile = !hooks.auto_hold && (!pile || strcmp(pile, "0"));
 	gp_engine_set_hooks(&hooks);

@@ -129,6 +129,16 @@ static bool is_set(const char *name)
 	return text && strcmp(text, "0");
 }
 
+static void start_rule(uint64_t max, const char *rule)
+{
+	const char *as = secure_getenv("GPREEMPT_MEMORY_AS");
+
+	if (as && !strcmp(as, "one"))
+		gp_quota_start_together(max, rule);
+	else
+		gp_quota_start(max, rule);
+}
+
 void gp_memory_start(bool lc)
 {
 	struct gp_size_range limits = { 0, UINT64_MAX };
@@ -140,7 +150,7 @@ void gp_memory_start(bool lc)
 	if (rule && gp_parse_size(rule, &max))
 		gp_log(GP_LOG_WARN, "GPREEMPT_MEMORY_MAX=%s: not a size; it is no limit", rule);
 	if (max != UINT64_MAX)
-		gp_quota_start(max, secure_getenv("GPREEMPT_MEMORY_RULE"));
+		start_rule(max, secure_getenv("GPREEMPT_MEMORY_RULE"));
 	if (lc)
 		start_idle();
 	if (!text || !strcmp(text, "0"))

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "preload/quota.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/engine.h"
+#include "client/memory.h"
 #include "preload/memory.h"
+#include "preload/together.h"
 #include "runtime/log.h"
 #include "runtime/size.h"
 
 #define BUCKETS 4096u
 #define SHOWN_BYTES (1u << 20)
-#define PITCH_BYTES 512u  /* a row begins at such a multiple */
+#define PITCH_BYTES 512u /* a row begins at such a multiple */
+#define TOGETHER_TRIES 16
 #define LOCATION_DEVICE 1 /* CU_MEM_LOCATION_TYPE_DEVICE */
 #define ARRAY_LAYERED 0x1u
 #define ARRAY_NO_MEMORY 0xc0u /* CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_DEFERRED_MAPPING */
@@ -47,6 +53,11 @@ struct gp_quota_entry {
 	unsigned int refs;	   /* KIND_HANDLE: the handle, and each place where it is mapped */
 };
 
+struct limit {
+	uint64_t max;
+	char rule[GP_WIRE_TEXT_LEN]; /* of gpreemptd's, that set it; "": the user did */
+};
+
 atomic_bool gp_quota_on;
 static struct {
 	pthread_mutex_t lock; /* a leaf */
@@ -56,15 +67,29 @@ static struct {
 	_Atomic(uint64_t) shown[GP_QUOTA_DEVICES]; /* of had, to gpreemptd */
 	uint8_t uuid[GP_QUOTA_DEVICES][16];
 	atomic_bool known[GP_QUOTA_DEVICES]; /* set behind uuid */
-	uint64_t max;
-	char rule[GP_WIRE_TEXT_LEN]; /* of gpreemptd's, that set it; "": the user did */
-} quota = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct limit own, together;
+	atomic_bool joined; /* gpreemptd was asked for the page of @together */
+} quota = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.own = { UINT64_MAX, "" },
+	.together = { UINT64_MAX, "" },
+};
+
+static void start(struct limit *limit, uint64_t max, const char *rule)
+{
+	snprintf(limit->rule, sizeof(limit->rule), "%s", rule ? rule : "");
+	limit->max = max;
+	atomic_store_explicit(&gp_quota_on, true, memory_order_release);
+}
 
 void gp_quota_start(uint64_t max, const char *rule)
 {
-	snprintf(quota.rule, sizeof(quota.rule), "%s", rule ? rule : "");
-	quota.max = max;
-	atomic_store_explicit(&gp_quota_on, true, memory_order_release);
+	start(&quota.own, max, rule);
+}
+
+void gp_quota_start_together(uint64_t max, const char *rule)
+{
+	start(&quota.together, max, rule);
 }
 
 uint64_t gp_quota_had(int number)
@@ -277,30 +302,101 @@ static struct gp_quota_entry *take_out(enum kind kind, uint64_t key)
 	return e;
 }
 
+/* ---- memory of all processes of the cgroup: quota.lock held -------------------- */
+
+static bool is_together(void)
+{
+	return quota.together.max != UINT64_MAX;
+}
+
+static void publish(int device)
+{
+	if (is_together() && atomic_load(&quota.known[device]))
+		gp_together_set(quota.uuid[device], quota.had[device]);
+}
+
+/* All that have the limit with this process have on @device. */
+static uint64_t had_together(int device)
+{
+	uint64_t sum;
+
+	return atomic_load(&quota.known[device]) && gp_together_sum(quota.uuid[device], &sum) ?
+		       sum :
+		       gp_quota_had(device);
+}
+
+static void count(int device, uint64_t bytes)
+{
+	quota.had[device] += bytes;
+	publish(device);
+}
+
+static void uncount(int device, uint64_t bytes)
+{
+	quota.had[device] -= bytes;
+	publish(device);
+}
+
+static bool fits(uint64_t had, uint64_t bytes, uint64_t max)
+{
+	return bytes <= max && had <= max - bytes;
+}
+
+/*
+ * Each process counts, and looks at the sum again: so two cannot exceed the limit. Both may then
+ * see too much, and try again.
+ */
+static bool charge_together(int device, uint64_t bytes)
+{
+	for (int i = 0; i < TOGETHER_TRIES; i++) {
+		if (fits(had_together(device), bytes, quota.together.max)) {
+			count(device, bytes);
+			if (had_together(device) <= quota.together.max)
+				return true;
+			uncount(device, bytes);
+		}
+		sched_yield();
+	}
+	return false;
+}
+
+/* The limit that it exceeds; NULL: none, and it counts. */
+static const struct limit *charge(int device, uint64_t bytes)
+{
+	if (!fits(quota.had[device], bytes, quota.own.max))
+		return &quota.own;
+	if (is_together())
+		return charge_together(device, bytes) ? NULL : &quota.together;
+	count(device, bytes);
+	return NULL;
+}
+
 static void drop(struct gp_quota_entry *e)
 {
 	if (e->refs > 1) {
 		e->refs--;
 		return;
 	}
-	quota.had[e->device] -= e->bytes;
+	uncount(e->device, e->bytes);
 	free(e);
 }
 
 /* ---- memory that comes -------------------------------------------------------- */
 
-static void say_full(const struct gp_quota_entry *e)
+static void say_full(const struct limit *limit, uint64_t bytes, uint64_t had_bytes)
 {
+	const bool own = limit == &quota.own;
 	static atomic_int said;
 	char asked[GP_SIZE_TEXT_LEN], had[GP_SIZE_TEXT_LEN], max[GP_SIZE_TEXT_LEN];
 
-	gp_format_size(e->bytes, asked, sizeof(asked));
-	gp_format_size(gp_quota_had(e->device), had, sizeof(had));
-	gp_format_size(quota.max, max, sizeof(max));
+	gp_format_size(bytes, asked, sizeof(asked));
+	gp_format_size(had_bytes, had, sizeof(had));
+	gp_format_size(limit->max, max, sizeof(max));
 	gp_log_once(&said, GP_LOG_WARN,
-		    "--mem: an allocation of %s fails as out of memory: this process has %s of "
-		    "its %s, by %s",
-		    asked, had, max, *quota.rule ? quota.rule : "MAX of run --mem=MIN:MAX");
+		    "--mem: an allocation of %s fails as out of memory: %s %s of %s %s, by %s",
+		    asked, own ? "this process has" : "the processes of its cgroup have", had,
+		    own ? "its" : "their", max,
+		    *limit->rule ? limit->rule : "MAX of run --mem=MIN:MAX");
 }
 
 /* -1: not on a device, or unknown. */
@@ -337,6 +433,47 @@ int gp_quota_device(const uint8_t uuid[16])
 	return -1;
 }
 
+/* gpreemptd's page, from now on. */
+static int join(void)
+{
+	struct gp_quota_page *page;
+	uint32_t place = 0;
+	int file = -1, err = gp_memory_quota(&file, &place);
+
+	if (err)
+		return err;
+	err = gp_together_open(file, &page);
+	close(file);
+	if (err)
+		return err;
+	pthread_mutex_lock(&quota.lock);
+	page = gp_together_use(page, place);
+	for (int i = 0; i < GP_QUOTA_DEVICES; i++)
+		publish(i);
+	pthread_mutex_unlock(&quota.lock);
+	gp_together_close(page);
+	return 0;
+}
+
+void gp_quota_join(void)
+{
+	static pthread_mutex_t joins = PTHREAD_MUTEX_INITIALIZER;
+	static atomic_int said;
+	int err;
+
+	if (!is_together() || gp_engine_state())
+		return;
+	pthread_mutex_lock(&joins);
+	err = join();
+	atomic_store(&quota.joined, true);
+	pthread_mutex_unlock(&joins);
+	if (err)
+		gp_log_once(&said, GP_LOG_WARN,
+			    "--mem: cannot count memory with the other processes of this cgroup: "
+			    "%s; the limit is of this process alone; run gpreempt doctor",
+			    err == -ENOENT ? "no gpreemptd, or no rule" : strerror(-err));
+}
+
 /* gpreemptd sees changes of a MiB and more. */
 static void show(int device)
 {
@@ -351,11 +488,14 @@ static void show(int device)
 static int take(struct gp_quota_call *c, const struct rule *rule)
 {
 	const int device = device_of(c->id, c->arg);
+	const struct limit *full;
 	struct gp_quota_entry *e;
-	bool fits;
+	uint64_t had;
 
 	if (device < 0)
 		return 0;
+	if (is_together() && !atomic_load(&quota.joined))
+		gp_quota_join();
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return CU_OUT_OF_MEMORY;
@@ -369,12 +509,11 @@ static int take(struct gp_quota_call *c, const struct rule *rule)
 		gp_memory_cuda.ctx_get_current(&e->context);
 	pthread_mutex_lock(&quota.lock);
 	read_uuid(device);
-	fits = e->bytes <= quota.max && quota.had[device] <= quota.max - e->bytes;
-	if (fits)
-		quota.had[device] += e->bytes;
+	full = charge(device, e->bytes);
+	had = full == &quota.together ? had_together(device) : quota.had[device];
 	pthread_mutex_unlock(&quota.lock);
-	if (!fits) {
-		say_full(e);
+	if (full) {
+		say_full(full, e->bytes, had);
 		free(e);
 		return CU_OUT_OF_MEMORY;
 	}
@@ -466,7 +605,8 @@ static void context_gone(const void *context)
 
 void gp_quota_context_gone(void *context)
 {
-	if (!atomic_load(&gp_quota_on))
+	/* A child after fork() has the page, and nothing of what is counted there. */
+	if (!atomic_load(&gp_quota_on) || gp_engine_state())
 		return;
 	pthread_mutex_lock(&quota.lock);
 	context_gone(context);
@@ -573,6 +713,16 @@ void gp_quota_end(struct gp_quota_call *c, int result)
 	show(device);
 }
 
+static uint64_t left_of(const struct limit *limit, uint64_t had)
+{
+	return had < limit->max ? limit->max - had : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 void gp_quota_info(uint64_t *free_bytes, uint64_t *total)
 {
 	uint64_t left;
@@ -581,9 +731,13 @@ void gp_quota_info(uint64_t *free_bytes, uint64_t *total)
 	if (!atomic_load(&gp_quota_on) || gp_engine_state() || !gp_memory_is_loaded() ||
 	    gp_memory_cuda.ctx_get_device(&device) || device < 0 || device >= GP_QUOTA_DEVICES)
 		return;
-	left = quota.max - quota.had[device];
-	if (*total > quota.max)
-		*total = quota.max;
-	if (*free_bytes > left)
-		*free_bytes = left;
+	if (is_together() && !atomic_load(&quota.joined))
+		gp_quota_join();
+	pthread_mutex_lock(&quota.lock);
+	read_uuid(device);
+	left = least(left_of(&quota.own, quota.had[device]),
+		     left_of(&quota.together, had_together(device)));
+	pthread_mutex_unlock(&quota.lock);
+	*total = least(*total, least(quota.own.max, quota.together.max));
+	*free_bytes = least(*free_bytes, left);
 }

@@ -32,6 +32,10 @@ extern atomic_bool gp_quota_on;
 
 /** Count from now on; @max: bytes on each device, by @rule of gpreemptd's; NULL: by the user. */
 void gp_quota_start(uint64_t max, const char *rule);
+/** Likewise for all processes of the cgroup together, by @rule: gpreemptd has their page. */
+void gp_quota_start_together(uint64_t max, const char *rule);
+/** Another gpreemptd may have that page now. Waits a second at most. */
+void gp_quota_join(void);
 /** Slow parts of the next two. */
 int gp_quota_begin(struct gp_quota_call *c, enum gp_call_id id, const uint64_t *arg);
 void gp_quota_end(struct gp_quota_call *c, int result);

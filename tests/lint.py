@@ -70,6 +70,8 @@ SHARED = {
     # the preload speaks for its client
     "runtime/class.h": {"preload"},
     "runtime/log.h": {"preload"},
+    # where its layer counts memory beside others
+    "wire/quota.h": {"preload"},
     # how ELF tables are read: with a C library and without
     "preload/stub/elf.h": {"preload"},
     "bench/gpu/opts.h": {"bench/cmd"},

@@ -86,17 +86,21 @@ AT(pool, pid, 16);
 AT(pool, count, 20);
 AT(pool, client, 24);
 
-BYTES(ruled, 560);
+BYTES(quota, 24);
+AT(quota, place, 16);
+
+BYTES(ruled, 568);
 AT(ruled, pool, 16);
 AT(ruled, percent, 20);
-AT(ruled, memory_min, 24);
-AT(ruled, host_memory, 40);
-AT(ruled, rule, 48);
+AT(ruled, one, 24);
+AT(ruled, memory_min, 32);
+AT(ruled, host_memory, 48);
+AT(ruled, rule, 56);
 
 BYTES(said, 528);
 AT(said, text, 16);
 
-BYTES(tenant, 1152);
+BYTES(tenant, 1168);
 AT(tenant, uuid, 24);
 AT(tenant, flags, 44);
 AT(tenant, request, 56);
@@ -106,10 +110,12 @@ AT(tenant, wait_p50_ns, 144);
 AT(tenant, hints, 176);
 AT(tenant, corrected, 224);
 AT(tenant, memory, 232);
-AT(tenant, comm, 304);
-AT(tenant, device, 320);
-AT(tenant, cgroup, 384);
-AT(tenant, why, 640);
+AT(tenant, quota_used, 304);
+AT(tenant, quota_max, 312);
+AT(tenant, comm, 320);
+AT(tenant, device, 336);
+AT(tenant, cgroup, 400);
+AT(tenant, why, 656);
 
 BYTES(device, 232);
 AT(device, name, 32);

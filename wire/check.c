@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpreempt/gpreempt.h"
+#include "wire/quota.h"
 
 #define TEXT_OK(field) gp_wire_text_ok(field, sizeof(field))
 
@@ -109,7 +110,7 @@ static bool pool_ok(const struct gp_wire_pool *m)
 static bool ruled_ok(const struct gp_wire_ruled *m)
 {
 	return m->pool <= 1 && m->percent <= 100 && (m->pool || !m->percent) && m->memory_max &&
-	       m->host_memory && TEXT_OK(m->rule);
+	       m->host_memory && m->one <= 1 && !m->pad && TEXT_OK(m->rule);
 }
 
 static bool tenant_ok(const struct gp_wire_tenant *m)
@@ -160,6 +161,8 @@ static bool body_ok(const union gp_wire_msg *msg)
 		return away_ok(&msg->away);
 	case GP_WIRE_ROOM:
 		return msg->room.may_come <= 1 && msg->room.moving <= 1;
+	case GP_WIRE_QUOTA:
+		return msg->quota.place < GP_QUOTA_PLACES && !msg->quota.pad;
 	case GP_WIRE_POOL:
 		return pool_ok(&msg->pool);
 	case GP_WIRE_RULED:

@@ -56,6 +56,8 @@ static size_t type_size(uint16_t type)
 		return sizeof(struct gp_wire_away);
 	case GP_WIRE_ROOM:
 		return sizeof(struct gp_wire_room);
+	case GP_WIRE_QUOTA:
+		return sizeof(struct gp_wire_quota);
 	case GP_WIRE_POOL:
 		return sizeof(struct gp_wire_pool);
 	case GP_WIRE_RULED:
@@ -224,6 +226,8 @@ static uint16_t answer_type(uint16_t request)
 		return GP_WIRE_AWAY;
 	case GP_WIRE_ROOM:
 		return GP_WIRE_ROOM;
+	case GP_WIRE_QUOTA:
+		return GP_WIRE_QUOTA;
 	case GP_WIRE_ASK_CLASS:
 	case GP_WIRE_TAKE:
 	case GP_WIRE_POOL:
@@ -249,8 +253,9 @@ static bool answers(uint16_t request, uint16_t type, int32_t result)
 	       (type == GP_WIRE_RESULT || (type == GP_WIRE_SAID && request >= GP_WIRE_HELLO));
 }
 
-/* Any next message, checked. */
-static int next_message(int fd, union gp_wire_msg *msg, int64_t deadline_ms)
+/* Any next message, checked. @file, @files: as gp_wire_recv(). */
+static int next_message(int fd, union gp_wire_msg *msg, int *file, size_t *files,
+			int64_t deadline_ms)
 {
 	ssize_t n;
 	int err;
@@ -259,7 +264,7 @@ static int next_message(int fd, union gp_wire_msg *msg, int64_t deadline_ms)
 		err = wait_for(fd, POLLIN, deadline_ms);
 		if (err)
 			return err;
-		n = gp_wire_recv(fd, msg, NULL, NULL);
+		n = gp_wire_recv(fd, msg, file, files);
 	} while (n == -EAGAIN);
 	if (n < 0)
 		return (int)n;
@@ -272,10 +277,10 @@ static int next_message(int fd, union gp_wire_msg *msg, int64_t deadline_ms)
 
 int gp_wire_next(int fd, union gp_wire_msg *msg, int timeout_ms)
 {
-	return next_message(fd, msg, now_ms() + timeout_ms);
+	return next_message(fd, msg, NULL, NULL, now_ms() + timeout_ms);
 }
 
-int gp_wire_call(int fd, union gp_wire_msg *msg, int timeout_ms)
+static int call(int fd, union gp_wire_msg *msg, int *file, size_t *files, int timeout_ms)
 {
 	int64_t deadline_ms = now_ms() + timeout_ms;
 	uint16_t request = msg->head.type;
@@ -289,12 +294,33 @@ int gp_wire_call(int fd, union gp_wire_msg *msg, int timeout_ms)
 			return err;
 	}
 	if (!err)
-		err = next_message(fd, msg, deadline_ms);
+		err = next_message(fd, msg, file, files, deadline_ms);
 	if (err)
 		return err;
 	if (!answers(request, msg->head.type, msg->head.result))
 		return -EPROTO;
 	return msg->head.result;
+}
+
+int gp_wire_call(int fd, union gp_wire_msg *msg, int timeout_ms)
+{
+	return call(fd, msg, NULL, NULL, timeout_ms);
+}
+
+int gp_wire_call_file(int fd, union gp_wire_msg *msg, int *file, int timeout_ms)
+{
+	int files[GP_WIRE_MAX_FILES];
+	size_t n = 0;
+	int err = call(fd, msg, files, &n, timeout_ms);
+
+	*file = -1;
+	if (!err && n == 1) {
+		*file = files[0];
+		return 0;
+	}
+	while (n)
+		close(files[--n]);
+	return err ? err : -EPROTO;
 }
 
 /* The tenant that a line of /proc/net/unix shows as listening, or 0. */

@@ -59,6 +59,8 @@ enum gp_wire_type {
 	GP_WIRE_POOL = 30,	/* the clients of a tenant, an MPS server -> GP_WIRE_SAID */
 	GP_WIRE_RULE = 31,	/* the rules for this process with a class -> GP_WIRE_RULED */
 	GP_WIRE_ROOM = 32,	/* an allocation does not fit -> GP_WIRE_ROOM */
+	GP_WIRE_QUOTA =
+		33, /* its place among those with one limit -> GP_WIRE_QUOTA with the page */
 
 	GP_WIRE_STATUS = 64,
 	GP_WIRE_RESULT = 65,
@@ -229,6 +231,13 @@ struct gp_wire_room {
 	uint32_t moving;
 };
 
+/* The answer has the file of quota.h. */
+struct gp_wire_quota {
+	struct gp_wire_head head;
+	uint32_t place;
+	uint32_t pad;
+};
+
 /* WHY, TAKE, HISTOGRAM: the process. uuid all 0: its first device. */
 struct gp_wire_take {
 	struct gp_wire_head head;
@@ -253,6 +262,8 @@ struct gp_wire_ruled {
 	struct gp_wire_head head;
 	uint32_t pool;	  /* 1: the rule puts the process into a pool */
 	uint32_t percent; /* of the pool's threads; 0: all */
+	uint32_t one;	  /* 1: memory_max is of all processes of its cgroup together */
+	uint32_t pad;
 	/* Device memory: the most that MIN may be, and MAX; what may be pinned of the host's */
 	uint64_t memory_min, memory_max, host_memory; /* GP_WIRE_UNKNOWN: no limit */
 	char rule[GP_WIRE_TEXT_LEN];		      /* its place in the file; "": no rule */
@@ -315,6 +326,8 @@ struct gp_wire_tenant {
 	uint64_t held_ns;
 	uint64_t corrected; /* times the daemon corrected a setting of the tenant */
 	struct gp_wire_memory_figures memory;
+	/* Device memory of all processes of @cgroup, and their limit. */
+	uint64_t quota_used, quota_max;
 	char comm[GP_WIRE_COMM_LEN];
 	char device[GP_WIRE_NAME_LEN];
 	/* it counts as one with the other processes of it; its end, if it is long; "": none */
@@ -431,6 +444,7 @@ union gp_wire_msg {
 	struct gp_wire_take take;
 	struct gp_wire_away away;
 	struct gp_wire_room room;
+	struct gp_wire_quota quota;
 	struct gp_wire_pool pool;
 	struct gp_wire_ruled ruled;
 	struct gp_wire_said said;
@@ -472,6 +486,8 @@ int gp_wire_connect(pid_t pid);
  * -ECONNRESET. A refusal is GP_WIRE_RESULT, or GP_WIRE_SAID by the daemon.
  */
 int gp_wire_call(int fd, union gp_wire_msg *msg, int timeout_ms);
+/** Likewise, for an answer with one file, the caller's (O_CLOEXEC); *@file: -1 on failure. */
+int gp_wire_call_file(int fd, union gp_wire_msg *msg, int *file, int timeout_ms);
 /**
  * Wait at most @timeout_ms for the next message, any that passes gp_wire_check() and
  * gp_wire_check_body(); drops its files. 0, for any head.result; -ETIMEDOUT; -EPROTO;

@@ -1111,6 +1111,7 @@ void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 	gp_sched_tenant_stat(gp_runtime_core(t->dev->rt), t->id, &st);
 	show_page(t, out);
 	show_cgroup(t, out);
+	out->quota_used = out->quota_max = GP_WIRE_UNKNOWN;
 	out->pid = t->who.pid;
 	out->uid = t->who.uid;
 	memcpy(out->uuid, t->dev->hal->id.uuid, sizeof(out->uuid));

@@ -47,7 +47,8 @@ class Tenant(c.Structure):
         (name, c.c_uint64) for name in
         "age_ns resident_ns used_ns suspended_ns turns preempted wait_p50_ns wait_p99_ns "
         "switch_p50_ns switch_p99_ns hints segments holds holds_late holds_expired "
-        "held_ns corrected movable fixed out moves moved move_ns pinned kept host_max".split()] + [
+        "held_ns corrected movable fixed out moves moved move_ns pinned kept host_max "
+        "quota_used quota_max".split()] + [
         ("comm", c.c_char * 16), ("device", c.c_char * 64), ("cgroup", c.c_char * 256),
         ("why", c.c_char * 512)]
 

@@ -15,7 +15,7 @@
 
 #include "runtime/class.h"
 #include "tests/fuzz/fuzz.h"
-#include "wire/wire.h"
+#include "wire/quota.h"
 
 #define FILES_MOST 24u /* more than GP_WIRE_MAX_FILES */
 #define BYTES_MOST (sizeof(union gp_wire_msg) + 32)
@@ -97,7 +97,10 @@ static void check_believed(const union gp_wire_msg *msg)
 		break;
 	case GP_WIRE_RULED:
 		FUZZ_CHECK(msg->ruled.pool <= 1 && msg->ruled.percent <= 100 &&
-			   msg->ruled.memory_max);
+			   msg->ruled.memory_max && msg->ruled.one <= 1);
+		break;
+	case GP_WIRE_QUOTA:
+		FUZZ_CHECK(msg->quota.place < GP_QUOTA_PLACES);
 		break;
 	case GP_WIRE_ASK_CLASS:
 	case GP_WIRE_RULE:

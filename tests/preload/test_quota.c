@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory that is counted by driver calls, and its limit. */
 #include <stdlib.h>
+#include <sys/wait.h>
 
 /* Tests link the library, not the preload: its sources are part of this one. */
-#define gp_memory_changed changed /* the library's needs a device */
+#define gp_memory_changed changed /* the library's needs a device, .. */
+#define gp_memory_quota give_page /* .. and a gpreemptd */
 #include "preload/quota.c"
+#include "preload/together.c"
 #include "tests/common/gp_test.h"
 
 #define MAX (1ull << 20)
@@ -19,6 +22,18 @@ static unsigned int shown;
 void changed(const uint8_t uuid[16])
 {
 	shown++;
+}
+
+static int file = -1; /* gpreemptd's; -1: there is none */
+static uint32_t my_place;
+
+int give_page(int *out, uint32_t *place)
+{
+	if (file < 0)
+		return -ENOENT;
+	*out = dup(file);
+	*place = my_place;
+	return 0;
 }
 
 bool gp_memory_is_loaded(void)
@@ -60,7 +75,52 @@ static int setup(void **state)
 	};
 	device = active = 0;
 	gp_quota_start(MAX, NULL);
+	quota.together.max = UINT64_MAX;
 	return 0;
+}
+
+/* As gpreemptd makes it, for the first two devices. */
+static struct gp_quota_page *new_page(unsigned int seals, size_t bytes)
+{
+	struct gp_quota_page *page;
+
+	if (file >= 0)
+		close(file);
+	file = memfd_create("test-quota", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	assert_int_equal(ftruncate(file, (off_t)bytes), 0);
+	assert_int_equal(fcntl(file, F_ADD_SEALS, seals), 0);
+	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	assert_true(page != MAP_FAILED);
+	page->magic = GP_QUOTA_MAGIC;
+	for (int i = 0; i < 2; i++)
+		get_uuid(page->uuid[i], 1 - i);
+	return page;
+}
+
+static struct gp_quota_page *others; /* as they see it */
+
+static int setup_together(void **state)
+{
+	setup(state);
+	gp_quota_start(UINT64_MAX, NULL);
+	gp_quota_start_together(MAX, "a rule");
+	my_place = 3;
+	others = new_page(F_SEAL_SHRINK, sizeof(*others));
+	gp_quota_join();
+	return 0;
+}
+
+static int teardown(void **state);
+
+static int teardown_together(void **state)
+{
+	gp_together_close(mine.page);
+	mine.page = NULL;
+	gp_together_close(others);
+	close(file);
+	file = -1;
+	atomic_store(&quota.joined, false);
+	return teardown(state);
 }
 
 /* Each test gives all back. */
@@ -306,7 +366,151 @@ static void threads_share_one_limit(void **state)
 		pthread_join(thread[i], NULL);
 }
 
-int main(void)
+/* Device 0 is column 1 of the page. */
+static void counts_with_others(void **state)
+{
+	uint64_t at = 0x1000, other = 0x2000, free_bytes = 8 * MAX, total = 9 * MAX;
+
+	atomic_store(&others->bytes[1][0], MAX / 2);
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), MAX / 4), 0);
+	assert_int_equal(others->bytes[1][my_place], MAX / 4);
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&other), MAX / 4 + 1), CU_OUT_OF_MEMORY);
+	assert_int_equal(others->bytes[1][my_place], MAX / 4);
+	gp_quota_info(&free_bytes, &total);
+	assert_int_equal(free_bytes, MAX / 4);
+	assert_int_equal(total, MAX);
+	/* The other ends. */
+	atomic_store(&others->bytes[1][0], 0);
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&other), MAX / 4 + 1), 0);
+	/* The other device has its own limit. */
+	atomic_store(&others->bytes[0][0], MAX);
+	assert_int_equal(CALL(cuMemFree_v2, 0, other), 0);
+	device = 1;
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&other), 1), CU_OUT_OF_MEMORY);
+	/* No device of gpreemptd's: this process counts alone. */
+	device = 2;
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&other), MAX), 0);
+	assert_int_equal(CALL(cuMemFree_v2, 0, other), 0);
+	assert_int_equal(CALL(cuMemFree_v2, 0, at), 0);
+	assert_int_equal(others->bytes[1][my_place], 0);
+}
+
+/* The next daemon's page has all that this process has. */
+static void counts_again(void **state)
+{
+	struct gp_quota_page *before = others;
+	uint64_t at = 0x1000;
+
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), KIB), 0);
+	others = new_page(F_SEAL_SHRINK, sizeof(*others));
+	my_place = 5;
+	atomic_store(&others->bytes[0][5], 7 * KIB); /* of the program before execve() */
+	gp_quota_join();
+	assert_int_equal(others->bytes[1][5], KIB);
+	assert_int_equal(others->bytes[0][5], 0);
+	/* None answers: it counts in the page that it has. */
+	close(file);
+	file = -1;
+	gp_quota_join();
+	assert_int_equal(CALL(cuMemFree_v2, 0, at), 0);
+	assert_int_equal(others->bytes[1][5], 0);
+	gp_together_close(before);
+}
+
+/* Others may write anything there: too much is no room, and too many is none either. */
+static void survives_lies(void **state)
+{
+	uint64_t at = 0x1000, free_bytes = MAX, total = MAX;
+
+	for (size_t i = 0; i < GP_QUOTA_PLACES; i++)
+		atomic_store(&others->bytes[1][i], UINT64_MAX - i);
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), KIB), CU_OUT_OF_MEMORY);
+	gp_quota_info(&free_bytes, &total);
+	assert_int_equal(free_bytes, 0);
+	memset(others, 0xff, sizeof(*others));
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), KIB), 0);
+	assert_int_equal(CALL(cuMemFree_v2, 0, at), 0);
+}
+
+/* A file that could shrink, or is none of gpreemptd's, is not used. */
+static void takes_only_pages(void **state)
+{
+	struct gp_quota_page *page;
+
+	gp_together_close(new_page(F_SEAL_GROW, sizeof(*page)));
+	assert_int_equal(gp_together_open(file, &page), -EPROTO);
+	gp_together_close(new_page(F_SEAL_SHRINK, 4 * sizeof(*page)));
+	assert_int_equal(gp_together_open(file, &page), -EPROTO);
+	page = new_page(F_SEAL_SHRINK, sizeof(*page));
+	page->magic++;
+	gp_together_close(page);
+	assert_int_equal(gp_together_open(file, &page), -EPROTO);
+	assert_int_equal(gp_together_open(-1, &page), -EBADF);
+}
+
+#define PROCESSES 3
+#define PIECE (MAX / 4)
+
+/* Pieces that all processes had at once, in a column without a device. */
+static _Atomic uint64_t *pieces(void)
+{
+	return &mine.page->bytes[7][0];
+}
+
+/* In a process of its own. Return: how often it had three pieces; negative: they had too much. */
+static int takes_beside_others(const char *page, const char *place)
+{
+	int had = 0;
+
+	file = atoi(page);
+	my_place = (uint32_t)atoi(place);
+	setup(NULL);
+	gp_quota_start(UINT64_MAX, NULL);
+	gp_quota_start_together(MAX, "a rule");
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		uint64_t at = (i + 1) << 4;
+
+		if (CALL(cuMemAlloc_v2, 0, WORD(&at), 3 * PIECE))
+			continue;
+		if (atomic_fetch_add(pieces(), 3))
+			return -1;
+		atomic_fetch_sub(pieces(), 3);
+		CALL(cuMemFree_v2, 0, at);
+		had++;
+	}
+	return had;
+}
+
+static pid_t start_other(int place)
+{
+	char page_text[16], place_text[16];
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	snprintf(page_text, sizeof(page_text), "%d", dup(file));
+	snprintf(place_text, sizeof(place_text), "%d", place);
+	execl("/proc/self/exe", "test_quota", page_text, place_text, NULL);
+	_exit(9);
+}
+
+/* Together they never have more than the limit, and each has some of it. */
+static void processes_share_one_limit(void **state)
+{
+	pid_t pid[PROCESSES];
+	int status;
+
+	for (int i = 0; i < PROCESSES; i++)
+		pid[i] = start_other(i);
+	for (int i = 0; i < PROCESSES; i++) {
+		assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(gp_quota_column_sum(others->bytes[1]), 0);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(counts_addresses, setup, teardown),
@@ -318,7 +522,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(contexts_take_theirs_along, setup, teardown),
 		cmocka_unit_test_setup_teardown(limits_what_is_reported, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_share_one_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(counts_with_others, setup_together,
+						teardown_together),
+		cmocka_unit_test_setup_teardown(counts_again, setup_together, teardown_together),
+		cmocka_unit_test_setup_teardown(survives_lies, setup_together, teardown_together),
+		cmocka_unit_test_setup_teardown(takes_only_pages, setup_together,
+						teardown_together),
+		cmocka_unit_test_setup_teardown(processes_share_one_limit, setup_together,
+						teardown_together),
 	};
 
+	if (argc == 3)
+		return takes_beside_others(argv[1], argv[2]) <= 0;
 	return gp_run_tests(tests);
 }

@@ -8,7 +8,7 @@
 
 #include "runtime/class.h"
 #include "tests/common/gp_test.h"
-#include "wire/wire.h"
+#include "wire/quota.h"
 
 #define MS 1000000ull
 
@@ -185,6 +185,7 @@ static void result_is_no_number(void **state)
 static void memory_that_leaves(void **state)
 {
 	union gp_wire_msg msg = new_msg(GP_WIRE_AWAY), room = new_msg(GP_WIRE_ROOM);
+	union gp_wire_msg quota = new_msg(GP_WIRE_QUOTA);
 
 	REFUSED(msg, away.away, 2);
 	REFUSED(msg, away.count, 1);
@@ -204,6 +205,10 @@ static void memory_that_leaves(void **state)
 	REFUSED(msg, away.count, GP_WIRE_KEEP_MAX + 1);
 	REFUSED(room, room.may_come, 2);
 	REFUSED(room, room.moving, 2);
+	quota.quota.place = GP_QUOTA_PLACES - 1;
+	assert_int_equal(gp_wire_check_body(&quota), 0);
+	REFUSED(quota, quota.place, GP_QUOTA_PLACES);
+	REFUSED(quota, quota.pad, 1);
 }
 
 static void hellos(void **state)
@@ -296,6 +301,8 @@ static void pools(void **state)
 	msg.ruled.percent = 100;
 	expect(&msg, 0);
 	REFUSED(msg, ruled.percent, 101);
+	REFUSED(msg, ruled.one, 2);
+	REFUSED(msg, ruled.pad, 1);
 }
 
 static void tenants(void **state)

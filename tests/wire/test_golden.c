@@ -148,6 +148,8 @@ static const struct field tenant[] = {
 	NUMBER(tenant.held_ns),
 	NUMBER(tenant.corrected),
 	FIGURES(tenant.memory),
+	NUMBER(tenant.quota_used),
+	NUMBER(tenant.quota_max),
 	TEXT(tenant.comm),
 	TEXT(tenant.device),
 	TEXT(tenant.cgroup),
@@ -183,12 +185,19 @@ static const struct field away[] = {
 static const struct field room[] = {
 	NUMBER(head.result), NUMBERS(room.uuid), NUMBER(room.may_come), NUMBER(room.moving), { 0 },
 };
+static const struct field quota[] = {
+	NUMBER(head.result),
+	NUMBER(quota.place),
+	NUMBER(quota.pad),
+	{ 0 },
+};
 static const struct field pool[] = {
 	NUMBER(head.result), NUMBER(pool.pid), NUMBER(pool.count), NUMBERS(pool.client), { 0 },
 };
 static const struct field ruled[] = {
 	NUMBER(head.result),	  NUMBER(ruled.pool),
-	NUMBER(ruled.percent),	  NUMBER(ruled.memory_min),
+	NUMBER(ruled.percent),	  NUMBER(ruled.one),
+	NUMBER(ruled.pad),	  NUMBER(ruled.memory_min),
 	NUMBER(ruled.memory_max), NUMBER(ruled.host_memory),
 	TEXT(ruled.rule),	  { 0 },
 };
@@ -237,6 +246,7 @@ static const struct message {
 	{ GP_WIRE_RULE, "rule", ask_class },
 	{ GP_WIRE_RULED, "ruled", ruled },
 	{ GP_WIRE_ROOM, "room", room },
+	{ GP_WIRE_QUOTA, "quota", quota },
 	{ GP_WIRE_STATUS, "status", status },
 	{ GP_WIRE_RESULT, "result", head },
 	{ GP_WIRE_WELCOME, "welcome", welcome },

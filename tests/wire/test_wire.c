@@ -197,9 +197,10 @@ static void daemon_replies(void **state)
 	static const struct {
 		enum gp_wire_type request, answer;
 	} pairs[] = {
-		{ GP_WIRE_ASK_CLASS, GP_WIRE_SAID },	{ GP_WIRE_TAKE, GP_WIRE_SAID },
-		{ GP_WIRE_POOL, GP_WIRE_SAID },		{ GP_WIRE_RULE, GP_WIRE_RULED },
-		{ GP_WIRE_HISTOGRAM, GP_WIRE_BUCKETS }, { GP_WIRE_WHY, GP_WIRE_REASON },
+		{ GP_WIRE_QUOTA, GP_WIRE_QUOTA }, { GP_WIRE_ASK_CLASS, GP_WIRE_SAID },
+		{ GP_WIRE_TAKE, GP_WIRE_SAID },	  { GP_WIRE_POOL, GP_WIRE_SAID },
+		{ GP_WIRE_RULE, GP_WIRE_RULED },  { GP_WIRE_HISTOGRAM, GP_WIRE_BUCKETS },
+		{ GP_WIRE_WHY, GP_WIRE_REASON },
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
@@ -214,6 +215,43 @@ static void daemon_replies(void **state)
 	/* A text is no valid answer to these calls; the daemon sends texts itself. */
 	assert_int_equal(daemon_answer(GP_WIRE_WHY, GP_WIRE_SAID, 0), -EPROTO);
 	assert_int_equal(daemon_answer(GP_WIRE_HINT, GP_WIRE_SAID, -EPERM), -EPROTO);
+}
+
+/* An answer with @n files. The caller has one, or none is open. */
+static int call_for_file(size_t n, int32_t result, int *file)
+{
+	const int files[2] = { STDIN_FILENO, STDIN_FILENO };
+	union gp_wire_msg msg;
+	int pair[2], err;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	gp_wire_init(&msg, GP_WIRE_QUOTA);
+	msg.head.result = result;
+	assert_int_equal(gp_wire_send(pair[1], &msg, files, n), 0);
+	msg.head.result = 0;
+	err = gp_wire_call_file(pair[0], &msg, file, 10000);
+	close(pair[0]);
+	close(pair[1]);
+	return err;
+}
+
+static void answers_with_a_file(void **state)
+{
+	const int lowest = dup(STDIN_FILENO);
+	int file, last;
+
+	close(lowest);
+	assert_int_equal(call_for_file(1, 0, &file), 0);
+	assert_true(file >= 0);
+	close(file);
+	assert_int_equal(call_for_file(0, 0, &file), -EPROTO);
+	assert_int_equal(file, -1);
+	assert_int_equal(call_for_file(2, 0, &file), -EPROTO);
+	assert_int_equal(call_for_file(1, -EPERM, &file), -EPERM);
+	assert_int_equal(file, -1);
+	last = dup(STDIN_FILENO);
+	assert_int_equal(last, lowest);
+	close(last);
 }
 
 /* Requests with several answers, or none, are no calls. */
@@ -331,11 +369,17 @@ static void control_rights(void **state)
 int main(void)
 {
 	const struct CMUnitTest wire[] = {
-		cmocka_unit_test(check_sizes),	       cmocka_unit_test(check_fields),
-		cmocka_unit_test(one_tenant),	       cmocka_unit_test(wrong_owner),
-		cmocka_unit_test(no_files_to_tenants), cmocka_unit_test(call_replies),
-		cmocka_unit_test(daemon_replies),      cmocka_unit_test(not_calls),
-		cmocka_unit_test(next_messages),       cmocka_unit_test(garbage),
+		cmocka_unit_test(check_sizes),
+		cmocka_unit_test(check_fields),
+		cmocka_unit_test(one_tenant),
+		cmocka_unit_test(wrong_owner),
+		cmocka_unit_test(no_files_to_tenants),
+		cmocka_unit_test(call_replies),
+		cmocka_unit_test(daemon_replies),
+		cmocka_unit_test(answers_with_a_file),
+		cmocka_unit_test(not_calls),
+		cmocka_unit_test(next_messages),
+		cmocka_unit_test(garbage),
 		cmocka_unit_test(control_rights),
 	};
 
