@@ -121,6 +121,16 @@ static uint64_t host_max(const struct gp_limits_args *args, const struct gp_wire
 	return args->host && args->host < ruled->host_memory ? args->host : ruled->host_memory;
 }
 
+void gp_limits_follow(struct gp_limits_args *args, const char *class_text,
+		      const struct gp_wire_ruled *ruled)
+{
+	if (!ruled->turns || strncmp(class_text, "be", 2))
+		return;
+	args->turns = true;
+	if (!args->memory)
+		args->memory = "1";
+}
+
 int gp_limits_set(const char *verb, const struct gp_limits_args *args,
 		  const struct gp_wire_ruled *ruled)
 {
@@ -128,6 +138,7 @@ int gp_limits_set(const char *verb, const struct gp_limits_args *args,
 	int err = 0;
 
 	if (args->memory) {
+		/* Without a value it is none, and has no limits. */
 		(void)gp_parse_size_range(args->memory, &range);
 		lower_min(verb, &range, ruled);
 		err = set_range(&range);

@@ -31,6 +31,9 @@ int gp_limits_parse_idle(struct gp_limits_args *args, const char *text);
  */
 int gp_rule_ask(const char *class_text, struct gp_wire_ruled *ruled,
 		char refusal[GP_WIRE_TEXT_LEN]);
+/** As gpreemptd's rules say, for class @class_text: its memory may have to take turns. */
+void gp_limits_follow(struct gp_limits_args *args, const char *class_text,
+		      const struct gp_wire_ruled *ruled);
 /** Set this process's environment for CMD: the stricter of both. 0 or negative errno. */
 int gp_limits_set(const char *verb, const struct gp_limits_args *args,
 		  const struct gp_wire_ruled *ruled);

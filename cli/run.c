@@ -149,9 +149,12 @@ int gp_verb_run(int argc, char **argv)
 	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))
 		return gp_fail("run: cannot set the environment: %s", strerror(errno));
 	r.pool.no_daemon = r.no_daemon;
+	err = gp_rule_ask(r.cmd.class_text, &ruled, r.pool.refusal);
+	if (r.limits.turns && (err == -ENOENT || err == -ECONNREFUSED))
+		gp_note("run: --mem-turns has no effect until gpreemptd runs; start it first");
+	gp_limits_follow(&r.limits, r.cmd.class_text, &ruled);
 	r.pool.memory = r.limits.memory || r.limits.idle;
-	if (gp_rule_ask(r.cmd.class_text, &ruled, r.pool.refusal) == 0)
-		gp_pool_follow(&r.pool, &ruled);
+	gp_pool_follow(&r.pool, &ruled);
 	err = gp_limits_set("run", &r.limits, &ruled);
 	if (err)
 		return gp_fail("run: cannot set the environment: %s", strerror(-err));

@@ -370,7 +370,7 @@ static void stat_done(struct stat_run *r)
 /* As gpreempt run does. */
 static int follow_rule(const struct stat_run *r)
 {
-	const struct gp_limits_args none = { 0 };
+	struct gp_limits_args limits = { 0 };
 	char refusal[GP_WIRE_TEXT_LEN];
 	struct gp_wire_ruled ruled;
 	int err;
@@ -378,7 +378,8 @@ static int follow_rule(const struct stat_run *r)
 	if (!r->cmd.class_text)
 		return 0;
 	(void)gp_rule_ask(r->cmd.class_text, &ruled, refusal);
-	err = gp_limits_set("stat", &none, &ruled);
+	gp_limits_follow(&limits, r->cmd.class_text, &ruled);
+	err = gp_limits_set("stat", &limits, &ruled);
 	return err ? gp_fail("stat: cannot set the environment: %s", strerror(-err)) : 0;
 }
 

@@ -755,6 +755,7 @@ void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 		out.ruled.memory_min = verdict.rule->memory.min;
 		out.ruled.memory_max = verdict.rule->memory.max;
 		out.ruled.one = verdict.rule->one;
+		out.ruled.turns = verdict.rule->turns;
 		gp_rules_text(d->config, verdict.rule, out.ruled.rule, sizeof(out.ruled.rule));
 	}
 	gp_conn_send(conn, &out, NULL, 0);

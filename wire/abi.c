@@ -93,6 +93,7 @@ BYTES(ruled, 568);
 AT(ruled, pool, 16);
 AT(ruled, percent, 20);
 AT(ruled, one, 24);
+AT(ruled, turns, 28);
 AT(ruled, memory_min, 32);
 AT(ruled, host_memory, 48);
 AT(ruled, rule, 56);

@@ -263,7 +263,7 @@ struct gp_wire_ruled {
 	uint32_t pool;	  /* 1: the rule puts the process into a pool */
 	uint32_t percent; /* of the pool's threads; 0: all */
 	uint32_t one;	  /* 1: memory_max is of all processes of its cgroup together */
-	uint32_t pad;
+	uint32_t turns;	  /* 1: best-effort memory takes turns with others' */
 	/* Device memory: the most that MIN may be, and MAX; what may be pinned of the host's */
 	uint64_t memory_min, memory_max, host_memory; /* GP_WIRE_UNKNOWN: no limit */
 	char rule[GP_WIRE_TEXT_LEN];		      /* its place in the file; "": no rule */

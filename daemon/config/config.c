@@ -114,7 +114,7 @@ static bool same_rule(const struct gp_rule *a, const struct gp_rule *b)
 	       a->has_max_class == b->has_max_class && same_class(&a->max_class, &b->max_class) &&
 	       a->pool == b->pool && a->one == b->one && a->gang == b->gang &&
 	       a->percent == b->percent && a->memory.min == b->memory.min &&
-	       a->memory.max == b->memory.max;
+	       a->memory.max == b->memory.max && a->turns == b->turns;
 }
 
 static bool same_metrics(const struct gp_config_metrics *a, const struct gp_config_metrics *b)
@@ -258,7 +258,7 @@ void gp_rule_matches(const struct gp_rule *rule, struct gp_rule_match match[GP_R
 
 static bool has_memory(const struct gp_rule *rule)
 {
-	return rule->memory.min != UINT64_MAX || rule->memory.max != UINT64_MAX;
+	return rule->memory.min != UINT64_MAX || rule->memory.max != UINT64_MAX || rule->turns;
 }
 
 static void put_rule(FILE *to, const struct gp_rule *rule)
@@ -288,6 +288,8 @@ static void put_rule(FILE *to, const struct gp_rule *rule)
 		fputs("    memory:\n", to);
 	put_size(to, "      ", "min", rule->memory.min);
 	put_size(to, "      ", "max", rule->memory.max);
+	if (rule->turns)
+		put(to, "      ", "turns", "true");
 }
 
 int gp_config_print(const struct gp_config *c, FILE *to)

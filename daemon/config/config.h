@@ -87,7 +87,7 @@ struct gp_config_metrics {
  * @pool: gpreempt run puts their programs into the pool of their class; @percent: of its threads
  *	for each; 0: all
  * @memory: device memory of programs of gpreempt run: the most that their MIN may be, and their
- *	MAX; UINT64_MAX: no limit
+ *	MAX; UINT64_MAX: no limit; @turns: that of best-effort ones leaves, and takes turns
  * @one: its BE processes of a cgroup share one weight and one place in a round
  * @gang: the turns of its BE processes begin and end on all their devices at once
  * @max_class: the highest class that its processes may ask for; @has_max_class: false:
@@ -100,7 +100,7 @@ struct gp_rule {
 	uid_t uid;
 	gid_t gid;
 	struct gp_spec spec;
-	bool has_class, has_max_class, pool, one, gang;
+	bool has_class, has_max_class, pool, one, gang, turns;
 	uint32_t percent;
 	struct gp_size_range memory;
 	struct gp_class_request class_given;

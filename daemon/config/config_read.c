@@ -524,6 +524,11 @@ static int take_memory_max(struct gp_yaml *y, const char *text, void *to)
 	return err || rule->memory.max ? err : -EINVAL;
 }
 
+static int take_memory_turns(struct gp_yaml *y, const char *text, void *to)
+{
+	return take_bool(y, text, &((struct gp_rule *)to)->turns);
+}
+
 static bool matches_nothing(const struct gp_rule *rule)
 {
 	return !rule->user && !rule->group && !rule->cgroup && !rule->exe && !rule->container &&
@@ -538,6 +543,7 @@ static bool matches_nothing(const struct gp_rule *rule)
 static const struct gp_yaml_key memory_keys[] = {
 	KEY("min", take_memory_min),
 	KEY("max", take_memory_max),
+	KEY("turns", take_memory_turns),
 	{ NULL },
 };
 
@@ -572,9 +578,13 @@ static int check_memory(struct gp_yaml *y, yaml_node_t *node, const struct gp_ru
 
 	if (!memory)
 		return 0;
-	if (rule->memory.min == UINT64_MAX && rule->memory.max == UINT64_MAX)
+	if (rule->memory.min == UINT64_MAX && rule->memory.max == UINT64_MAX && !rule->turns)
 		return gp_yaml_refuse(y, line, "memory", NULL,
-				      "found without a limit; write min: or max:");
+				      "found without a limit; write min:, max: or turns: true");
+	if (rule->turns && rule->pool)
+		return gp_yaml_refuse(y, line, "memory", NULL,
+				      "found turns: beside pool:; write one of them: memory of a "
+				      "pool's programs stays");
 	if (rule->memory.min > rule->memory.max && rule->memory.min != UINT64_MAX)
 		return gp_yaml_refuse(y, line, "memory", NULL,
 				      "found a min: over max:; write a smaller one");

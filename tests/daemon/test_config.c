@@ -277,6 +277,8 @@ static void test_forms(void **state)
 		"rules:\n- {user: 1, memory: {max: 20GiB}}\n",
 		"rules:\n- {user: 1, memory: {min: 0B}}\n",
 		"rules:\n- {user: 1, class: be, memory: {min: 1536MiB, max: 1TiB}}\n",
+		"rules:\n- {user: 1, memory: {turns: true}}\n",
+		"rules:\n- {user: 1, memory: {max: 1GiB, turns: false}}\n",
 		"host_memory: 64GiB\n",
 		"rules:\n- {cgroup: '/x y/*', class: be}\n",
 		"rules:\n- {exe: /**/python3*, class: be}\n",
@@ -354,6 +356,7 @@ static void test_equal(void **state)
 		"rules: [{user: 1, class: be, memory: {max: 1GiB}}]",
 		"rules: [{user: 1, class: be, memory: {min: 1GiB}}]",
 		"rules: [{user: 1, class: be, memory: {min: 1GiB, max: 1GiB}}]",
+		"rules: [{user: 1, class: be, memory: {max: 1GiB, turns: true}}]",
 		"host_memory: 1GiB",
 	};
 	const size_t count = sizeof(one) / sizeof(one[0]);
@@ -678,7 +681,10 @@ static void test_rules_refused(void **state)
 			  "f:2: pool: found beside exe:; write user, group, cgroup or container: "
 			  "gpreempt run chooses the pool before it executes CMD" },
 			{ "rules:\n- user: 0\n  memory: {}\n",
-			  "f:3: memory: found without a limit; write min: or max:" },
+			  "f:3: memory: found without a limit; write min:, max: or turns: true" },
+			{ "rules:\n- {user: 0, class: be, pool: true, memory: {turns: true}}\n",
+			  "f:2: memory: found turns: beside pool:; write one of them: memory of a "
+			  "pool's programs stays" },
 			{ "rules:\n- user: 0\n  memory: {min: 2GiB, max: 1GiB}\n",
 			  "f:3: memory: found a min: over max:; write a smaller one" },
 			{ "rules:\n- {user: 0, exe: /a, memory: {max: 1GiB}}\n",
@@ -702,7 +708,7 @@ static void test_rules_refused(void **state)
 			  "f:1: host_memory: found '64'; write a size with a unit, such as 20GiB "
 			  "or 512MiB" },
 		},
-		13);
+		14);
 }
 
 /* Names in messages are shown whole, or truncated between characters. */
@@ -933,6 +939,7 @@ static void test_example(void **state)
 		"memory",
 		"min",
 		"max",
+		"turns",
 	};
 	char why[GP_CONFIG_WHY_LEN], key[32], *text;
 	struct gp_config *c;

@@ -89,10 +89,39 @@ class Turns(MemoryRig, Daemon):
         for proc in two:
             self.assertGreater(self.right(proc), 0)
 
+    def test_without_daemon(self):
+        self.stop_daemon()
+        done = self.gp("run", "--class=be", "--mem", "--mem-turns", "--", "true")
+        self.assertEqual((done.returncode, done.stderr), (
+            0, "gpreempt: run: --mem-turns has no effect until gpreemptd runs; start it first\n"))
+
     def test_refused(self):
         done = self.gp("run", "--class=be", "--mem-turns", "--", "true")
         self.assertEqual((done.returncode, done.stderr),
                          (125, "gpreempt: run: --mem-turns needs --mem; else no memory leaves\n"))
+
+
+class Rule(MemoryRig, Daemon):
+    """gpreemptd's rules say that programs take turns."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_daemon(f"be_quantum: 10ms\nrules:\n- user: {os.getuid()}\n  max_class: lc\n"
+                          "  memory: {turns: true}\n")
+
+    def test_two(self):
+        two = [self.app("be", BE_MIB), self.app("be", BE_MIB, "--mem")]
+        for proc in two:
+            self.eventually("a move", lambda: self.rows()[proc.pid]["memory"]["moves"])
+        for proc in two:
+            self.assertGreater(self.right(proc), 0)
+        self.assertEqual(self.said("be"), "")
+
+    def test_latency_critical(self):
+        """Its memory stays."""
+        lc = self.app("lc", LC_MIB)
+        self.assertEqual(self.take(lc), "got 0\n")
+        self.assertEqual(self.rows()[lc.pid]["memory"]["movable_bytes"], 0)
 
 
 if __name__ == "__main__":

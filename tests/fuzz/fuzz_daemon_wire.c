@@ -97,7 +97,7 @@ static void check_believed(const union gp_wire_msg *msg)
 		break;
 	case GP_WIRE_RULED:
 		FUZZ_CHECK(msg->ruled.pool <= 1 && msg->ruled.percent <= 100 &&
-			   msg->ruled.memory_max && msg->ruled.one <= 1);
+			   msg->ruled.memory_max && msg->ruled.one <= 1 && msg->ruled.turns <= 1);
 		break;
 	case GP_WIRE_QUOTA:
 		FUZZ_CHECK(msg->quota.place < GP_QUOTA_PLACES);

@@ -297,12 +297,14 @@ static void pools(void **state)
 	memset(msg.ruled.rule, 0, sizeof(msg.ruled.rule));
 	REFUSED(msg, ruled.percent, 1);
 	REFUSED(msg, ruled.pool, 2);
+	REFUSED(msg, ruled.turns, 2);
+	msg.ruled.turns = 1;
+	expect(&msg, 0);
 	msg.ruled.pool = 1;
 	msg.ruled.percent = 100;
 	expect(&msg, 0);
 	REFUSED(msg, ruled.percent, 101);
 	REFUSED(msg, ruled.one, 2);
-	REFUSED(msg, ruled.pad, 1);
 }
 
 static void tenants(void **state)

@@ -197,7 +197,7 @@ static const struct field pool[] = {
 static const struct field ruled[] = {
 	NUMBER(head.result),	  NUMBER(ruled.pool),
 	NUMBER(ruled.percent),	  NUMBER(ruled.one),
-	NUMBER(ruled.pad),	  NUMBER(ruled.memory_min),
+	NUMBER(ruled.turns),	  NUMBER(ruled.memory_min),
 	NUMBER(ruled.memory_max), NUMBER(ruled.host_memory),
 	TEXT(ruled.rule),	  { 0 },
 };
