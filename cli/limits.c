@@ -131,8 +131,7 @@ void gp_limits_follow(struct gp_limits_args *args, const char *class_text,
 		args->memory = "1";
 }
 
-int gp_limits_set(const char *verb, const struct gp_limits_args *args,
-		  const struct gp_wire_ruled *ruled)
+int gp_limits_set(const char *verb, struct gp_limits_args *args, const struct gp_wire_ruled *ruled)
 {
 	struct gp_size_range range = { 0, UINT64_MAX };
 	int err = 0;
@@ -141,6 +140,7 @@ int gp_limits_set(const char *verb, const struct gp_limits_args *args,
 		/* Without a value it is none, and has no limits. */
 		(void)gp_parse_size_range(args->memory, &range);
 		lower_min(verb, &range, ruled);
+		args->min = range.min;
 		err = set_range(&range);
 	}
 	if (!err && args->turns && setenv("GPREEMPT_MEMORY_TURNS", "1", 1))

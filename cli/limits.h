@@ -11,12 +11,14 @@
  * @host: value of --mem-host in bytes; 0: not given
  * @idle: value of --idle-out; NULL: not given
  * @turns: --mem-turns
+ * @min: MIN as it counts; 0: none; set by gp_limits_set()
  */
 struct gp_limits_args {
 	const char *memory;
 	uint64_t host;
 	const char *idle;
 	bool turns;
+	uint64_t min;
 };
 
 /** Read the value of --mem; NULL: none. 0; GP_ARGS_SAID. */
@@ -35,7 +37,6 @@ int gp_rule_ask(const char *class_text, struct gp_wire_ruled *ruled,
 void gp_limits_follow(struct gp_limits_args *args, const char *class_text,
 		      const struct gp_wire_ruled *ruled);
 /** Set this process's environment for CMD: the stricter of both. 0 or negative errno. */
-int gp_limits_set(const char *verb, const struct gp_limits_args *args,
-		  const struct gp_wire_ruled *ruled);
+int gp_limits_set(const char *verb, struct gp_limits_args *args, const struct gp_wire_ruled *ruled);
 
 #endif

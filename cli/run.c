@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/admit.h"
 #include "cli/cli.h"
 #include "cli/limits.h"
 #include "cli/pool.h"
@@ -19,6 +20,7 @@ struct run {
 	bool no_pile;
 	bool no_preload;
 	bool no_daemon;
+	bool wait;
 	struct gp_limits_args limits;
 	struct gp_pool_args pool;
 };
@@ -56,6 +58,8 @@ static const struct argp_option options[] = {
 	  "the host, and continue CMD when there is room; none leaves while CMD has up to MIN, and "
 	  "CMD has at most MAX: 8GiB:20GiB, 8GiB: or :20GiB",
 	  0 },
+	{ "wait", 'w', NULL, 0,
+	  "with --mem=MIN:MAX: if MIN is not free, wait for it before CMD starts", 0 },
 	{ "mem-turns", 'T', NULL, 0,
 	  "with --mem: if CMD's memory does not fit beside that of other such programs, they take "
 	  "turns on the GPU, by weight; needs gpreemptd",
@@ -95,6 +99,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'T':
 		r->limits.turns = true;
 		return 0;
+	case 'w':
+		r->wait = true;
+		return 0;
 	case 'i':
 		return gp_limits_parse_idle(&r->limits, arg);
 	case 'M':
@@ -105,6 +112,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default:
 		return gp_args_cmd("run", &r->cmd, key, arg, state);
 	}
+}
+
+static int admit(const struct run *r)
+{
+	const struct gp_admit_args args = {
+		.min = r->limits.min,
+		.device = r->cmd.device,
+		.wait = r->wait,
+		.turns = r->limits.turns,
+	};
+
+	return gp_admit("run", &args);
 }
 
 int gp_verb_run(int argc, char **argv)
@@ -158,7 +177,11 @@ int gp_verb_run(int argc, char **argv)
 	err = gp_limits_set("run", &r.limits, &ruled);
 	if (err)
 		return gp_fail("run: cannot set the environment: %s", strerror(-err));
+	if (r.wait && !r.limits.min)
+		return gp_fail("run: --wait needs MIN; write --mem=MIN:MAX or --mem=MIN:");
 	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device, r.cmd.argv[0]);
+	if (!err)
+		err = admit(&r);
 	if (!err && r.pool.wanted)
 		err = gp_pool_enter(&r.pool, r.cmd.class_text);
 	if (err)

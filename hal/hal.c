@@ -104,6 +104,11 @@ static ssize_t no_log_read(struct gp_log *log, struct gp_switch_record *rec, siz
 	return -EOPNOTSUPP;
 }
 
+static int no_memory(struct gp_device *dev, uint64_t *total, uint64_t *room)
+{
+	return -EOPNOTSUPP;
+}
+
 static int no_now(struct gp_device *dev, uint64_t *ns)
 {
 	return -EOPNOTSUPP;
@@ -234,6 +239,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(log_now);
 	FILL(log_open);
 	FILL(log_read);
+	FILL(memory);
 	FILL(now);
 	FILL(open);
 	FILL(preempt);

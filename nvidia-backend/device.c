@@ -264,6 +264,41 @@ static void nv_close(struct gp_device *dev)
 	free(d);
 }
 
+static int client_memory(const struct gp_nv_client *c, uint32_t subdevice, uint64_t *total,
+			 uint64_t *room)
+{
+	struct gp_rm_fb_info info[] = { { .index = GP_RM_FB_HEAP_SIZE },
+					{ .index = GP_RM_FB_HEAP_FREE } };
+	struct gp_rm_fb_info_list list = { .count = 2, .info = (uintptr_t)info };
+	int r = gp_nv_control(c->t, c->fd, c->handle, subdevice, GP_RM_CTRL_FB_GET_INFO, &list,
+			      sizeof(list));
+
+	if (r)
+		return r;
+	*total = (uint64_t)info[0].data << 10;
+	*room = (uint64_t)info[1].data << 10;
+	return 0;
+}
+
+static int nv_memory(struct gp_device *dev, uint64_t *total, uint64_t *room)
+{
+	const struct gp_nv_device *d = gp_nv_of(gp_nv_device, dev);
+	struct gp_nv_client c;
+	uint32_t device, subdevice;
+	int gpu_fd = -1;
+	int r = gp_nv_client_open(d->t, &c);
+
+	if (r)
+		return r;
+	r = gp_nv_client_device(&c, d->gpu_id, dev->id.minor, &gpu_fd, &device, &subdevice);
+	if (!r)
+		r = client_memory(&c, subdevice, total, room);
+	if (gpu_fd >= 0)
+		close(gpu_fd);
+	gp_nv_client_close(&c);
+	return r;
+}
+
 /* Figures of one H200 with 580.159.04; docs/nvidia.md. */
 static int nv_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 {
@@ -411,8 +446,8 @@ static int softgpu_probe(struct gp_device_list *list);
 	.hold = gp_nv_hold, .hold_create = gp_nv_hold_create, .hold_destroy = gp_nv_hold_destroy,  \
 	.hold_queued = gp_nv_hold_queued, .hold_stat = gp_nv_hold_stat,                            \
 	.log_close = gp_nv_log_close, .log_now = gp_nv_log_now, .log_open = gp_nv_log_open,        \
-	.log_read = gp_nv_log_read, .now = gp_nv_now, .preempt = gp_nv_preempt,                    \
-	.release = gp_nv_release, .resume = gp_nv_resume,                                          \
+	.log_read = gp_nv_log_read, .memory = nv_memory, .now = gp_nv_now,                         \
+	.preempt = gp_nv_preempt, .release = gp_nv_release, .resume = gp_nv_resume,                \
 	.set_preempt_mode = gp_nv_set_preempt_mode, .set_slice = gp_nv_set_slice, .slot = nv_slot, \
 	.suspend = gp_nv_suspend, .timer_ack = gp_nv_timer_ack, .timer_arm = gp_nv_timer_arm,      \
 	.timer_create = gp_nv_timer_create, .timer_destroy = gp_nv_timer_destroy,                  \

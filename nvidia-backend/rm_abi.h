@@ -457,6 +457,23 @@ struct gp_rm_bus_pci_info {
 };
 GP_RM_ASSERT_SIZE(gp_rm_bus_pci_info, 16);
 
+/* ctrl2080fb.h; stable. Below a partition of MIG it has the partition's figures. */
+#define GP_RM_CTRL_FB_GET_INFO 0x20801301u
+struct gp_rm_fb_info {
+	uint32_t index; /* GP_RM_FB_* */
+	uint32_t data;	/* out: KiB */
+};
+struct gp_rm_fb_info_list {
+	uint32_t count;
+	uint32_t pad;
+	uint64_t info; /* struct gp_rm_fb_info *, the caller's */
+};
+#define GP_RM_FB_HEAP_SIZE 0x9u
+#define GP_RM_FB_HEAP_FREE 0x16u
+GP_RM_ASSERT_SIZE(gp_rm_fb_info, 8);
+GP_RM_ASSERT_SIZE(gp_rm_fb_info_list, 16);
+GP_RM_ASSERT_AT(gp_rm_fb_info_list, info, 8);
+
 /* ctrl2080fifo.h; stable. Clients must be the caller's own. */
 #define GP_RM_CTRL_FIFO_DISABLE_CHANNELS 0x2080110bu
 #define GP_RM_DISABLE_MAX 64

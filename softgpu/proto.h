@@ -112,6 +112,16 @@ struct gp_soft_submit {
 #define GP_SOFT_COOPERATIVE 1u
 #define GP_SOFT_INLINE 2u
 
+/* Parameters of RM's GP_RM_CTRL_FB_GET_INFO, with the list that they point to. */
+#define GP_SOFT_FB_INFOS 4u
+struct gp_soft_fb_info {
+	uint32_t count, pad;
+	uint64_t pointer;
+	struct {
+		uint32_t index, data;
+	} info[GP_SOFT_FB_INFOS];
+};
+
 /* A fence writes this when it is reached: the time, then the number. */
 struct gp_soft_stamp {
 	uint64_t time_ns;

@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a structure or an op in this file changes. */
-#define GP_HAL_ABI 6u
+#define GP_HAL_ABI 7u
 
 #define GP_HAL_MAX_DEVICES 16
 #define GP_DEVICE_NAME_LEN 64
@@ -540,6 +540,19 @@ struct gp_hal_ops {
 	 * Since: 0.1.0
 	 */
 	ssize_t (*log_read)(struct gp_log *log, struct gp_switch_record *rec, size_t n);
+
+	/**
+	 * @memory: Report the device's memory.
+	 * @dev: the device
+	 * @total: receives the bytes that programs can have
+	 * @room: receives those that are free now
+	 * Context: Any thread; not signal-safe. Does not wait for the device.
+	 * Return: 0, or
+	 * * -EOPNOTSUPP: not known
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
+	int (*memory)(struct gp_device *dev, uint64_t *total, uint64_t *room);
 
 	/**
 	 * @now: Read the clock of hints, timers and holds.

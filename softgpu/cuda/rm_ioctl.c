@@ -104,6 +104,36 @@ static int send_rm(int fd, unsigned long request, void *arg, unsigned char *buf,
 	return 0;
 }
 
+static bool is_fb_info(unsigned long request, const void *arg)
+{
+	const struct gp_rm_control *ctl = arg;
+
+	return _IOC_NR(request) == GP_RM_ESC_CONTROL && _IOC_SIZE(request) == sizeof(*ctl) &&
+	       ctl->cmd == GP_RM_CTRL_FB_GET_INFO && ctl->params &&
+	       ctl->params_size == sizeof(struct gp_rm_fb_info_list);
+}
+
+/* Its parameters have a pointer, too: the list goes behind them. */
+static int send_fb_info(int fd, unsigned long request, struct gp_rm_control *ctl,
+			unsigned char *buf, size_t room)
+{
+	struct gp_rm_fb_info_list *list = (void *)(uintptr_t)ctl->params;
+	void *info = (void *)(uintptr_t)list->info;
+	struct gp_soft_fb_info fb = { .count = list->count };
+	struct gp_rm_control whole = *ctl;
+	int err;
+
+	if (!info || list->count > GP_SOFT_FB_INFOS)
+		return -EINVAL;
+	memcpy(fb.info, info, list->count * sizeof(fb.info[0]));
+	whole.params = (uintptr_t)&fb;
+	whole.params_size = sizeof(fb);
+	err = send_rm(fd, request, &whole, buf, room);
+	memcpy(info, fb.info, list->count * sizeof(fb.info[0]));
+	ctl->status = whole.status;
+	return err;
+}
+
 FACE_EXPORT int gp_soft_ioctl(int fd, unsigned long request, void *arg)
 {
 	unsigned char buf[GP_SOFT_MSG_MAX - sizeof(struct gp_soft_req)];
@@ -114,7 +144,8 @@ FACE_EXPORT int gp_soft_ioctl(int fd, unsigned long request, void *arg)
 		errno = fd < 0 ? EBADF : EFAULT;
 		return -1;
 	}
-	err = send_rm(fd, request, arg, buf, sizeof(buf));
+	err = is_fb_info(request, arg) ? send_fb_info(fd, request, arg, buf, sizeof(buf)) :
+					 send_rm(fd, request, arg, buf, sizeof(buf));
 	errno = err ? -err : saved;
 	return err ? -1 : 0;
 }

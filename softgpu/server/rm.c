@@ -865,6 +865,21 @@ static uint32_t get_pids(const struct soft_gpu *gpu, struct gp_rm_get_pids *p)
 	return GP_RM_OK;
 }
 
+/* The GPUs share the memory. */
+static uint32_t fb_info(const struct soft_server *s, struct gp_soft_fb_info *fb)
+{
+	if (fb->count > GP_SOFT_FB_INFOS)
+		return GP_RM_ERR_INVALID_ARGUMENT;
+	for (uint32_t i = 0; i < fb->count; i++)
+		if (fb->info[i].index == GP_RM_FB_HEAP_SIZE)
+			fb->info[i].data = (uint32_t)(s->memory_bytes >> 10);
+		else if (fb->info[i].index == GP_RM_FB_HEAP_FREE)
+			fb->info[i].data = (uint32_t)((s->memory_bytes - s->device_bytes) >> 10);
+		else
+			return GP_RM_ERR_INVALID_ARGUMENT;
+	return GP_RM_OK;
+}
+
 static uint32_t control_subdevice(struct rm_call *call, struct soft_client *cl,
 				  const struct soft_gpu *gpu, uint32_t cmd)
 {
@@ -889,6 +904,9 @@ static uint32_t control_subdevice(struct rm_call *call, struct soft_client *cl,
 	case GP_RM_CTRL_GPU_GET_NAME_STRING:
 		return SIZED(call, gp_rm_gpu_name) ? gpu_name(call->params) :
 						     GP_RM_ERR_INVALID_PARAM_STRUCT;
+	case GP_RM_CTRL_FB_GET_INFO:
+		return SIZED(call, gp_soft_fb_info) ? fb_info(call->s, call->params) :
+						      GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_BUS_GET_PCI_INFO:
 		if (!SIZED(call, gp_rm_bus_pci_info))
 			return GP_RM_ERR_INVALID_PARAM_STRUCT;

@@ -231,6 +231,20 @@ static void caps_make_sense(void **state)
 		assert_true(c->max_hold_ns > 0);
 }
 
+static void memory_has_room(void **state)
+{
+	struct world *w = *state;
+	uint64_t total = 7, room = 7;
+	int err = w->ops->memory(w->dev, &total, &room);
+
+	if (err == -EOPNOTSUPP) {
+		assert_true(total == 7 && room == 7);
+		return;
+	}
+	assert_int_equal(err, 0);
+	assert_true(room > 0 && room <= total);
+}
+
 static void what_is_not_there_says_so(void **state)
 {
 	struct world *w = *state;
@@ -1141,6 +1155,7 @@ int gp_conformance(const struct rig *of)
 		TEST(devices_and_timers_leave_nothing),
 		TEST(null_may_be_put_back),
 		TEST(caps_make_sense),
+		TEST(memory_has_room),
 		TEST(what_is_not_there_says_so),
 		TEST(time_goes_forward),
 		TEST(groups_are_found_and_stay),

@@ -5,12 +5,14 @@ import json
 import os
 import random
 import re
+import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from memory_rig import APP, BE_MIB, LC_MIB, MEMORY_MIB, NO_MEMORY, MemoryRig  # noqa: E402
-from rig import CLI  # noqa: E402
+from rig import CLI, PATIENCE_S  # noqa: E402
 from test_daemon_soft import Daemon  # noqa: E402
 
 MAX_MIB = 64
@@ -224,6 +226,52 @@ class Rules(MemoryRig, Daemon):
                        env={"GP_BUILD": os.path.dirname(os.path.dirname(CLI))}, feed="alloc 33\n")
         self.assertEqual(done.stdout, f"ready\n{NO_MEMORY}\n")
         self.assertIn(f"of its 32MiB, by {self.rule}\n", done.stderr)
+
+
+class Admission(MemoryRig):
+    """MIN is there before the program starts."""
+
+    def admit(self, *how):
+        return self.gp("run", "--class=be", "--device=soft0", *how, "--", "echo", "runs")
+
+    def refused(self, line, *how):
+        done = self.admit(*how)
+        self.assertEqual((done.returncode, done.stdout), (125, ""))
+        self.assertRegex(done.stderr, rf"^gpreempt: run: {line}\n$")
+
+    def test_too_much(self):
+        for how in (), ("--wait",), ("--mem-turns", "--no-daemon"):
+            done = self.admit("--mem=200MiB:", *how)
+            self.assertEqual((done.returncode, done.stderr.splitlines()[-1:]), (125, [
+                "gpreempt: run: MIN is 200MiB, but soft0 has 128MiB of memory; write a smaller MIN"]))
+
+    def test_not_free(self):
+        self.assertEqual(self.admit("--mem=100MiB:").stdout, "runs\n")
+        be = self.app("be", BE_MIB)
+        self.refused(r"MIN is 100MiB, but [\d.]+\wiB of 128MiB are free on soft0; add --wait, or end other "
+                     "programs", "--mem=100MiB:")
+        self.assertEqual(self.admit("--mem=16MiB:").stdout, "runs\n")
+        self.assertEqual(self.admit("--mem=:100MiB").stdout, "runs\n")
+        # Others leave when it is CMD's turn.
+        self.assertEqual(self.admit("--mem=100MiB:", "--mem-turns").stdout, "runs\n")
+        self.right(be)
+
+    def test_wait(self):
+        be = self.app("be", BE_MIB)
+        waits = subprocess.Popen([CLI, "run", "--class=be", "--device=soft0", "--mem=100MiB:", "--wait", "--", "echo",
+                                  "runs"], env=self.env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        self.programs.append(waits)
+        self.assertRegex(waits.stderr.readline(), r"^gpreempt: run: waiting for 100MiB on soft0: "
+                         r"[\d.]+\wiB of 128MiB are free\n$")
+        time.sleep(1.5)
+        self.assertIsNone(waits.poll())
+        self.kill(be)
+        self.assertEqual(waits.communicate(timeout=PATIENCE_S), ("runs\n", ""))
+
+    def test_usage(self):
+        for how in (), ("--mem",), ("--mem=:1GiB",):
+            self.refused("--wait needs MIN; write --mem=MIN:MAX or --mem=MIN:", "--wait", *how)
 
 
 class Figures(MemoryRig, Daemon):

@@ -103,6 +103,7 @@ static void test_dummies(void **state)
 	assert_int_equal(ops->log_now(log, &value), -EOPNOTSUPP);
 	assert_int_equal(ops->log_open(&device, &log), -EOPNOTSUPP);
 	assert_int_equal(ops->log_read(log, NULL, 0), -EOPNOTSUPP);
+	assert_int_equal(ops->memory(&device, &value, &value), -EOPNOTSUPP);
 	assert_int_equal(ops->now(&device, &value), -EOPNOTSUPP);
 	assert_int_equal(ops->process_context(&device, &context), -EOPNOTSUPP);
 	assert_int_equal(ops->release(hold), -EOPNOTSUPP);
