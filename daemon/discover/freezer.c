@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * freezer.c - the kernel notifies of changes of cgroup.events (inotify). Its line "frozen 1" means
- * that all processes of the cgroup have stopped, also if a cgroup above it was frozen. The file
- * is watched before it is read, so no change is missed.
+ * freezer.c - the kernel notifies of changes of cgroup.events. Its line "frozen 1" means that all
+ * processes of the cgroup have stopped, also if a cgroup above it was frozen. The file is watched
+ * before it is read, so no change is missed.
+ *
+ * EPOLLPRI comes at once. It needs an open file for each cgroup. inotify needs none, but a worker
+ * of the kernel's tells it, which waits for a core on a busy machine. So it is the second way.
  */
 #include "daemon/discover/freezer.h"
 
@@ -26,7 +29,9 @@
 /* A cgroup with watched processes. */
 struct cgroup {
 	struct cgroup *next;
-	int wd; /* of inotify; -1: it could not be watched, or its file has gone */
+	struct gp_freezer *freezer;
+	struct gp_source events; /* its open file; -1: none */
+	int wd;			 /* of inotify; -1: it could not be watched, or its file has gone */
 	bool frozen;
 	unsigned int users;
 	char path[];
@@ -75,30 +80,75 @@ static bool events_path(const struct gp_freezer *f, const char *cgroup, char pat
 	return n > 0 && n < PATH_MAX && !strstr(cgroup, "/..");
 }
 
-/* A cgroup that was removed, and the root, which has no such file, are not frozen. */
-static bool read_frozen(const struct gp_freezer *f, const char *cgroup)
+/* -1: none, as of a cgroup that was removed, and of the root. */
+static int open_events(const struct gp_freezer *f, const char *cgroup)
 {
-	char path[PATH_MAX], text[EVENTS_BYTES_MAX];
-	ssize_t n;
+	char path[PATH_MAX];
 	int fd;
 
 	if (!events_path(f, cgroup, path))
-		return false;
+		return -1;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0) {
+	if (fd < 0)
 		gp_log_shortage(-errno, "cannot read whether a cgroup is frozen");
-		return false;
-	}
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
+	return fd;
+}
+
+/* From its beginning. A cgroup without such a file is not frozen. */
+static bool read_events(int fd)
+{
+	char text[EVENTS_BYTES_MAX];
+	const ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof(text) - 1, 0);
+
 	text[n > 0 ? n : 0] = '\0';
 	return gp_freezer_parse(text);
 }
 
+static bool read_frozen(const struct gp_freezer *f, const char *cgroup)
+{
+	const int fd = open_events(f, cgroup);
+	const bool frozen = read_events(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return frozen;
+}
+
 /* ---- cgroups ------------------------------------------------------------------- */
 
+static void report(struct gp_freezer *f);
+
+static void polled(struct gp_source *source, uint32_t events)
+{
+	struct cgroup *c = gp_holder(source, struct cgroup, events);
+
+	c->frozen = read_events(source->fd);
+	report(c->freezer);
+}
+
+static void unpoll(struct cgroup *c)
+{
+	gp_loop_remove(&c->events);
+	if (c->events.fd >= 0)
+		close(c->events.fd);
+	c->events.fd = -1;
+}
+
+/* A removed cgroup's file is always ready, so edges count. Files in tests cannot be polled. */
+static void poll_events(struct gp_freezer *f, struct cgroup *c)
+{
+	unpoll(c);
+	c->events = (struct gp_source){
+		.fd = open_events(f, c->path),
+		.ready = polled,
+		.is_urgent = true,
+	};
+	if (c->events.fd >= 0 && gp_loop_add(f->loop, &c->events, EPOLLPRI | EPOLLET))
+		unpoll(c);
+}
+
 /* The file may be another one than before: the watch of a removed one does not end by itself. */
-static void watch_events(const struct gp_freezer *f, struct cgroup *c)
+static void watch_events(struct gp_freezer *f, struct cgroup *c)
 {
 	const int before = c->wd;
 	char path[PATH_MAX];
@@ -111,6 +161,7 @@ static void watch_events(const struct gp_freezer *f, struct cgroup *c)
 	}
 	if (before >= 0 && before != c->wd)
 		inotify_rm_watch(f->events.fd, before);
+	poll_events(f, c);
 	c->frozen = read_frozen(f, c->path);
 }
 
@@ -127,7 +178,8 @@ static struct cgroup *cgroup_get(struct gp_freezer *f, const char *path)
 		if (!c)
 			return NULL;
 		memcpy(c->path, path, bytes);
-		c->wd = -1;
+		c->wd = c->events.fd = -1;
+		c->freezer = f;
 		watch_events(f, c);
 		c->next = f->cgroups;
 		f->cgroups = c;
@@ -148,6 +200,7 @@ static void cgroup_put(struct gp_freezer *f, struct cgroup *c)
 	*at = c->next;
 	if (c->wd >= 0)
 		inotify_rm_watch(f->events.fd, c->wd);
+	unpoll(c);
 	free(c);
 }
 

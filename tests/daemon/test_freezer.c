@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Frozen cgroups, in folders that stand for the hierarchy and for /proc. */
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/discover/freezer.h"
@@ -254,6 +258,97 @@ static void test_others(void **state)
 	assert_int_equal(p.calls, 0);
 }
 
+/* ---- a real one ------------------------------------------------------------------ */
+
+static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+static char real[PATH_MAX];
+
+static void write_real(const char *file, const char *text)
+{
+	char path[PATH_MAX + 32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", real, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+/* Below this process's own. False: this machine or this user has none. */
+static bool make_real(void)
+{
+	char *own, all[PATH_MAX];
+	bool made = false;
+
+	if (gp_proc_cgroup2("/proc", getpid(), &own) || !own)
+		return false;
+	for (size_t i = 0; i < 2 && !made; i++) {
+		snprintf(all, sizeof(all), "%s/cgroup.controllers", roots[i]);
+		snprintf(real, sizeof(real), "%s%s/gp-test-freezer-%d", roots[i], own,
+			 (int)getpid());
+		made = !access(all, F_OK) && !mkdir(real, 0755);
+	}
+	free(own);
+	return made;
+}
+
+static pid_t start_real(void)
+{
+	char text[16];
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	write_real("cgroup.procs", text);
+	return pid;
+}
+
+/* From then on inotify tells nothing. */
+static void end_inotify(void)
+{
+	char path[64], to[64];
+
+	for (int fd = 3; fd < 64; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, to, sizeof(to) - 1);
+		to[n > 0 ? n : 0] = '\0';
+		if (strstr(to, "inotify"))
+			assert_int_equal(close(fd), 0);
+	}
+}
+
+static void test_polled(void **state)
+{
+	struct process p = { .pid = 0 };
+
+	if (!make_real())
+		skip();
+	gp_freezer_destroy(freezer);
+	assert_int_equal(gp_freezer_create(loop, NULL, NULL, &freezer), 0);
+	p.pid = start_real();
+	assert_int_equal(gp_freezer_watch(freezer, p.pid, changed, &p, &p.watch), 0);
+	end_inotify();
+	for (unsigned int i = 1; i <= 4; i++) {
+		write_real("cgroup.freeze", i % 2 ? "1" : "0");
+		while (p.frozen != i % 2)
+			assert_int_equal(gp_loop_once(loop, 60000), 0);
+		assert_int_equal(p.calls, i);
+	}
+	gp_freezer_unwatch(p.watch);
+	kill(p.pid, SIGKILL);
+	waitpid(p.pid, NULL, 0);
+	while (rmdir(real))
+		assert_int_equal(errno, EBUSY);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
 
 int main(void)
@@ -262,7 +357,7 @@ int main(void)
 		TEST(test_parse),	    TEST(test_path_of_version_2),
 		TEST(test_all_of_a_cgroup), TEST(test_frozen_at_first),
 		TEST(test_moves),	    TEST(test_removed),
-		TEST(test_others),
+		TEST(test_others),	    TEST(test_polled),
 	};
 
 	return gp_run_tests(tests);
