@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/text.h"
 #include "runtime/duration.h"
+#include "runtime/hook.h"
 #include "runtime/size.h"
 
 #define RULE_MS 1000
@@ -37,6 +38,19 @@ int gp_limits_parse_host(struct gp_limits_args *args, const char *text)
 	if (!gp_parse_size(text, &args->host) && args->host)
 		return 0;
 	gp_fail("run: --mem-host=%s: not a size over 0; write it with a unit, such as 64GiB", text);
+	return GP_ARGS_SAID;
+}
+
+int gp_limits_parse_hook(struct gp_limits_args *args, const char *text)
+{
+	struct gp_hook hook;
+
+	args->hook = text;
+	if (!gp_hook_parse(text, &hook))
+		return 0;
+	gp_fail("run: --mem-hook=%s: not SLEEP,WAKE or SLEEP,WAKE,TIME with a TIME up to 60s; "
+		"write URLs such as http://127.0.0.1:8000/sleep",
+		text);
 	return GP_ARGS_SAID;
 }
 
@@ -124,6 +138,8 @@ static uint64_t host_max(const struct gp_limits_args *args, const struct gp_wire
 void gp_limits_follow(struct gp_limits_args *args, const char *class_text,
 		      const struct gp_wire_ruled *ruled)
 {
+	if (args->memory && !args->turns && !args->hook && *ruled->hook)
+		args->hook = ruled->hook;
 	if (!ruled->turns || strncmp(class_text, "be", 2))
 		return;
 	args->turns = true;
@@ -144,6 +160,8 @@ int gp_limits_set(const char *verb, struct gp_limits_args *args, const struct gp
 		err = set_range(&range);
 	}
 	if (!err && args->turns && setenv("GPREEMPT_MEMORY_TURNS", "1", 1))
+		err = -errno;
+	if (!err && args->hook && setenv("GPREEMPT_MEMORY_HOOK", args->hook, 1))
 		err = -errno;
 	if (!err && args->idle && setenv("GPREEMPT_IDLE_OUT", args->idle, 1))
 		err = -errno;

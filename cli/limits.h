@@ -11,6 +11,7 @@
  * @host: value of --mem-host in bytes; 0: not given
  * @idle: value of --idle-out; NULL: not given
  * @turns: --mem-turns
+ * @hook: value of --mem-hook; NULL: not given
  * @min: MIN as it counts; 0: none; set by gp_limits_set()
  */
 struct gp_limits_args {
@@ -18,6 +19,7 @@ struct gp_limits_args {
 	uint64_t host;
 	const char *idle;
 	bool turns;
+	const char *hook;
 	uint64_t min;
 };
 
@@ -25,6 +27,8 @@ struct gp_limits_args {
 int gp_limits_parse(struct gp_limits_args *args, const char *text);
 /** Likewise of --mem-host. */
 int gp_limits_parse_host(struct gp_limits_args *args, const char *text);
+/** Likewise of --mem-hook. */
+int gp_limits_parse_hook(struct gp_limits_args *args, const char *text);
 /** Likewise of --idle-out. */
 int gp_limits_parse_idle(struct gp_limits_args *args, const char *text);
 /**
@@ -33,7 +37,10 @@ int gp_limits_parse_idle(struct gp_limits_args *args, const char *text);
  */
 int gp_rule_ask(const char *class_text, struct gp_wire_ruled *ruled,
 		char refusal[GP_WIRE_TEXT_LEN]);
-/** As gpreemptd's rules say, for class @class_text: its memory may have to take turns. */
+/**
+ * As gpreemptd's rules say, for class @class_text: its memory may have to take turns, or have a
+ * hook. @ruled is used until gp_limits_set().
+ */
 void gp_limits_follow(struct gp_limits_args *args, const char *class_text,
 		      const struct gp_wire_ruled *ruled);
 /** Set this process's environment for CMD: the stricter of both. 0 or negative errno. */

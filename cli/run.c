@@ -64,6 +64,10 @@ static const struct argp_option options[] = {
 	  "with --mem: if CMD's memory does not fit beside that of other such programs, they take "
 	  "turns on the GPU, by weight; needs gpreemptd",
 	  0 },
+	{ "mem-hook", 'k', "URLS", 0,
+	  "with --mem: SLEEP,WAKE or SLEEP,WAKE,TIME: let CMD free memory itself, and take it "
+	  "again, by these two URLs of its own; it moves if CMD does not answer within TIME (10s)",
+	  0 },
 	{ "idle-out", 'i', "TIME", 0,
 	  "lc: when CMD has submitted no work for TIME, such as 30s, move its device memory to the "
 	  "host; its next call waits until it is back",
@@ -102,6 +106,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'w':
 		r->wait = true;
 		return 0;
+	case 'k':
+		return gp_limits_parse_hook(&r->limits, arg);
 	case 'i':
 		return gp_limits_parse_idle(&r->limits, arg);
 	case 'M':
@@ -156,6 +162,8 @@ int gp_verb_run(int argc, char **argv)
 		return gp_fail("run: --mem needs --class=be; latency-critical memory stays");
 	if (r.limits.turns && !r.limits.memory)
 		return gp_fail("run: --mem-turns needs --mem; else no memory leaves");
+	if (r.limits.hook && (!r.limits.memory || r.limits.turns))
+		return gp_fail("run: --mem-hook needs --mem, and excludes --mem-turns");
 	if (r.limits.idle && strncmp(r.cmd.class_text, "lc", 2))
 		return gp_fail(
 			"run: --idle-out needs --class=lc; best-effort memory leaves with --mem");

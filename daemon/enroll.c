@@ -16,6 +16,7 @@
 #include "daemon/discover/proc.h"
 #include "daemon/loop/log.h"
 #include "daemon/loop/log_user.h"
+#include "runtime/duration.h"
 #include "runtime/log.h"
 
 #define OTHER_IDS                                                                                \
@@ -724,6 +725,15 @@ void gp_enroll_pool(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 				    strerror(-err));
 }
 
+/* As gp_hook_parse() takes it. */
+static void write_hook(const struct gp_rule *rule, char text[GP_WIRE_TEXT_LEN])
+{
+	char limit[GP_DURATION_TEXT_LEN];
+
+	gp_format_duration(rule->hook_limit_ns, limit, sizeof(limit));
+	snprintf(text, GP_WIRE_TEXT_LEN, "%s,%s,%s", rule->hook, rule->wake, limit);
+}
+
 void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg)
 {
 	char why[GP_VERDICT_WHY_LEN] = "";
@@ -756,6 +766,8 @@ void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 		out.ruled.memory_max = verdict.rule->memory.max;
 		out.ruled.one = verdict.rule->one;
 		out.ruled.turns = verdict.rule->turns;
+		if (verdict.rule->hook)
+			write_hook(verdict.rule, out.ruled.hook);
 		gp_rules_text(d->config, verdict.rule, out.ruled.rule, sizeof(out.ruled.rule));
 	}
 	gp_conn_send(conn, &out, NULL, 0);

@@ -8,6 +8,7 @@
 
 #include "client/engine.h"
 #include "preload/calls.h"
+#include "preload/hook.h"
 #include "preload/host.h"
 #include "preload/own.h"
 #include "preload/quota.h"
@@ -162,6 +163,9 @@ void gp_memory_start(bool lc)
 	}
 	gp_memory.min = limits.min;
 	gp_memory.takes_turns = is_set("GPREEMPT_MEMORY_TURNS");
+	/* Programs that take turns come back at theirs, by a move. */
+	if (!gp_memory.takes_turns)
+		gp_memory_hook_start(secure_getenv("GPREEMPT_MEMORY_HOOK"));
 	asks |= gp_memory.takes_turns;
 	limit_host();
 	if (limits.max < max || max == UINT64_MAX)

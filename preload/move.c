@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "preload/hook.h"
 #include "preload/host.h"
 #include "preload/memory.h"
 #include "preload/quota.h"
@@ -549,7 +550,7 @@ static uint64_t sleep_ns(void)
 	if (idle.out)
 		return atomic_load(&mover.needed) ? NEEDED_NS : 0;
 	/* Only this thread changes what is out. */
-	if (atomic_load(&gp_memory.out) || atomic_load(&mover.resized))
+	if (atomic_load(&gp_memory.out) || atomic_load(&mover.resized) || gp_memory_hook_sleeps())
 		return STEP_NS;
 	if (!gp_memory.idle_ns || !atomic_load(&gp_memory.resident))
 		return 0;
@@ -567,11 +568,24 @@ static void sleep_until_due(void)
 		(void)sem_wait(&mover.wake);
 }
 
+/* Without the lock: the program runs on. A request may come while it wakes. */
+static void wake_or_sleep(void)
+{
+	if (gp_memory_hook_sleeps() && !atomic_load(&gp_memory.out) && is_quiet())
+		gp_memory_hook_wake();
+	if (!atomic_load(&mover.wanted) || !gp_memory_hook_is_awake())
+		return;
+	atomic_store(&mover.moving, true);
+	if (gp_memory_hook_sleep())
+		atomic_store(&mover.wanted, false);
+}
+
 static void serve(void)
 {
 	sleep_until_due();
 	if (!atomic_load(&gp_memory.out))
 		match_host();
+	wake_or_sleep();
 	if (may_be_idle())
 		idle_out();
 	if (idle.out && atomic_load(&mover.needed))

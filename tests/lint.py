@@ -76,6 +76,7 @@ SHARED = {
     "preload/stub/elf.h": {"preload"},
     "bench/gpu/opts.h": {"bench/cmd"},
     "runtime/duration.h": {"bench/plan", "preload"},
+    "runtime/hook.h": {"preload"},
     "runtime/size.h": {"bench/plan", "preload"},
     "runtime/clocks.h": {"bench/apps"},
     "cli/parse.h": {"libhsaq/cmd"},

@@ -89,7 +89,7 @@ AT(pool, client, 24);
 BYTES(quota, 24);
 AT(quota, place, 16);
 
-BYTES(ruled, 568);
+BYTES(ruled, 1080);
 AT(ruled, pool, 16);
 AT(ruled, percent, 20);
 AT(ruled, one, 24);
@@ -97,6 +97,7 @@ AT(ruled, turns, 28);
 AT(ruled, memory_min, 32);
 AT(ruled, host_memory, 48);
 AT(ruled, rule, 56);
+AT(ruled, hook, 568);
 
 BYTES(said, 528);
 AT(said, text, 16);

@@ -110,7 +110,8 @@ static bool pool_ok(const struct gp_wire_pool *m)
 static bool ruled_ok(const struct gp_wire_ruled *m)
 {
 	return m->pool <= 1 && m->percent <= 100 && (m->pool || !m->percent) && m->memory_max &&
-	       m->host_memory && m->one <= 1 && m->turns <= 1 && TEXT_OK(m->rule);
+	       m->host_memory && m->one <= 1 && m->turns <= 1 && TEXT_OK(m->rule) &&
+	       TEXT_OK(m->hook);
 }
 
 static bool tenant_ok(const struct gp_wire_tenant *m)

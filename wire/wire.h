@@ -267,6 +267,7 @@ struct gp_wire_ruled {
 	/* Device memory: the most that MIN may be, and MAX; what may be pinned of the host's */
 	uint64_t memory_min, memory_max, host_memory; /* GP_WIRE_UNKNOWN: no limit */
 	char rule[GP_WIRE_TEXT_LEN];		      /* its place in the file; "": no rule */
+	char hook[GP_WIRE_TEXT_LEN];		      /* as gp_hook_parse() takes it; "": none */
 };
 
 /* head.result, and one line of text: the refused action and the cause. */

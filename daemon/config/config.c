@@ -49,6 +49,8 @@ void gp_config_free(struct gp_config *c)
 		free(c->rule[i].group);
 		free(c->rule[i].cgroup);
 		free(c->rule[i].exe);
+		free(c->rule[i].hook);
+		free(c->rule[i].wake);
 		free(c->rule[i].container);
 		free(c->rule[i].device);
 		free(c->rule[i].namespace);
@@ -114,7 +116,9 @@ static bool same_rule(const struct gp_rule *a, const struct gp_rule *b)
 	       a->has_max_class == b->has_max_class && same_class(&a->max_class, &b->max_class) &&
 	       a->pool == b->pool && a->one == b->one && a->gang == b->gang &&
 	       a->percent == b->percent && a->memory.min == b->memory.min &&
-	       a->memory.max == b->memory.max && a->turns == b->turns;
+	       a->memory.max == b->memory.max && a->turns == b->turns &&
+	       same_text(a->hook, b->hook) && same_text(a->wake, b->wake) &&
+	       a->hook_limit_ns == b->hook_limit_ns;
 }
 
 static bool same_metrics(const struct gp_config_metrics *a, const struct gp_config_metrics *b)
@@ -258,7 +262,18 @@ void gp_rule_matches(const struct gp_rule *rule, struct gp_rule_match match[GP_R
 
 static bool has_memory(const struct gp_rule *rule)
 {
-	return rule->memory.min != UINT64_MAX || rule->memory.max != UINT64_MAX || rule->turns;
+	return rule->memory.min != UINT64_MAX || rule->memory.max != UINT64_MAX || rule->turns ||
+	       rule->hook;
+}
+
+static void put_hook(FILE *to, const struct gp_rule *rule)
+{
+	char limit[GP_DURATION_TEXT_LEN];
+
+	gp_format_duration(rule->hook_limit_ns, limit, sizeof(limit));
+	put(to, "      ", "hook", rule->hook);
+	put(to, "      ", "wake", rule->wake);
+	put(to, "      ", "hook_limit", limit);
 }
 
 static void put_rule(FILE *to, const struct gp_rule *rule)
@@ -290,6 +305,8 @@ static void put_rule(FILE *to, const struct gp_rule *rule)
 	put_size(to, "      ", "max", rule->memory.max);
 	if (rule->turns)
 		put(to, "      ", "turns", "true");
+	if (rule->hook)
+		put_hook(to, rule);
 }
 
 int gp_config_print(const struct gp_config *c, FILE *to)

@@ -87,7 +87,10 @@ struct gp_config_metrics {
  * @pool: gpreempt run puts their programs into the pool of their class; @percent: of its threads
  *	for each; 0: all
  * @memory: device memory of programs of gpreempt run: the most that their MIN may be, and their
- *	MAX; UINT64_MAX: no limit; @turns: that of best-effort ones leaves, and takes turns
+ *	MAX; UINT64_MAX: no limit
+ * @turns: that of best-effort ones leaves, and takes turns
+ * @hook, @wake: URLs of hook.h, by which such programs free memory; NULL: it moves
+ * @hook_limit_ns: for each call
  * @one: its BE processes of a cgroup share one weight and one place in a round
  * @gang: the turns of its BE processes begin and end on all their devices at once
  * @max_class: the highest class that its processes may ask for; @has_max_class: false:
@@ -103,6 +106,8 @@ struct gp_rule {
 	bool has_class, has_max_class, pool, one, gang, turns;
 	uint32_t percent;
 	struct gp_size_range memory;
+	char *hook, *wake;
+	uint64_t hook_limit_ns;
 	struct gp_class_request class_given;
 	struct gp_class_request max_class;
 };

@@ -12,6 +12,7 @@
 #include "daemon/config/container.h"
 #include "daemon/config/glob.h"
 #include "runtime/duration.h"
+#include "runtime/hook.h"
 #include "runtime/size.h"
 
 #define NS_PER_MS 1000000ull
@@ -529,6 +530,35 @@ static int take_memory_turns(struct gp_yaml *y, const char *text, void *to)
 	return take_bool(y, text, &((struct gp_rule *)to)->turns);
 }
 
+static int take_url(struct gp_yaml *y, const char *text, char **to)
+{
+	struct gp_hook_url url;
+
+	y->right = "write a URL such as http://127.0.0.1:8000/sleep";
+	return gp_hook_parse_url(text, &url) ? -EINVAL : take_copy(to, text);
+}
+
+static int take_memory_hook(struct gp_yaml *y, const char *text, void *to)
+{
+	return take_url(y, text, &((struct gp_rule *)to)->hook);
+}
+
+static int take_memory_wake(struct gp_yaml *y, const char *text, void *to)
+{
+	return take_url(y, text, &((struct gp_rule *)to)->wake);
+}
+
+static int take_hook_limit(struct gp_yaml *y, const char *text, void *to)
+{
+	uint64_t ns;
+
+	y->right = "write a time up to 60s, such as 10s";
+	if (gp_parse_duration(text, &ns) || !ns || ns > GP_HOOK_LIMIT_MAX_NS)
+		return -EINVAL;
+	((struct gp_rule *)to)->hook_limit_ns = ns;
+	return 0;
+}
+
 static bool matches_nothing(const struct gp_rule *rule)
 {
 	return !rule->user && !rule->group && !rule->cgroup && !rule->exe && !rule->container &&
@@ -544,6 +574,9 @@ static const struct gp_yaml_key memory_keys[] = {
 	KEY("min", take_memory_min),
 	KEY("max", take_memory_max),
 	KEY("turns", take_memory_turns),
+	KEY("hook", take_memory_hook),
+	KEY("wake", take_memory_wake),
+	KEY("hook_limit", take_hook_limit),
 	{ NULL },
 };
 
@@ -570,17 +603,35 @@ static const struct gp_yaml_key rule_keys[] = {
 	{ NULL },
 };
 
+/* It has both URLs or none. */
+static int check_hook(struct gp_yaml *y, uint32_t line, struct gp_rule *rule)
+{
+	if (!rule->hook != !rule->wake || (rule->hook_limit_ns && !rule->hook))
+		return gp_yaml_refuse(y, line, "memory", NULL,
+				      "found one of hook: and wake:, or hook_limit: alone; write "
+				      "hook: and wake:");
+	if (rule->hook && rule->turns)
+		return gp_yaml_refuse(y, line, "memory", NULL,
+				      "found hook: beside turns:; write one of them: a turn is a "
+				      "move");
+	if (rule->hook && !rule->hook_limit_ns)
+		rule->hook_limit_ns = GP_HOOK_LIMIT_NS;
+	return 0;
+}
+
 /* A program has its limits before it is executed, and for all devices. */
-static int check_memory(struct gp_yaml *y, yaml_node_t *node, const struct gp_rule *rule)
+static int check_memory(struct gp_yaml *y, yaml_node_t *node, struct gp_rule *rule)
 {
 	yaml_node_t *memory = gp_yaml_value(y, node, "memory");
 	const uint32_t line = memory ? gp_yaml_line(memory) : 0;
 
 	if (!memory)
 		return 0;
-	if (rule->memory.min == UINT64_MAX && rule->memory.max == UINT64_MAX && !rule->turns)
+	if (rule->memory.min == UINT64_MAX && rule->memory.max == UINT64_MAX && !rule->turns &&
+	    !rule->hook && !rule->wake && !rule->hook_limit_ns)
 		return gp_yaml_refuse(y, line, "memory", NULL,
-				      "found without a limit; write min:, max: or turns: true");
+				      "found without a limit; write min:, max:, turns: true or "
+				      "hook:");
 	if (rule->turns && rule->pool)
 		return gp_yaml_refuse(y, line, "memory", NULL,
 				      "found turns: beside pool:; write one of them: memory of a "
@@ -594,7 +645,7 @@ static int check_memory(struct gp_yaml *y, yaml_node_t *node, const struct gp_ru
 			"found beside %s:; write user, group, cgroup or container: gpreempt run "
 			"sets the limits before it executes CMD, for all devices",
 			rule->exe ? "exe" : "device");
-	return 0;
+	return check_hook(y, line, rule);
 }
 
 static int read_rule(struct gp_yaml *y, yaml_node_t *node, struct gp_rule *rule)

@@ -278,6 +278,10 @@ static void test_forms(void **state)
 		"rules:\n- {user: 1, memory: {min: 0B}}\n",
 		"rules:\n- {user: 1, class: be, memory: {min: 1536MiB, max: 1TiB}}\n",
 		"rules:\n- {user: 1, memory: {turns: true}}\n",
+		"rules:\n- {user: 1, memory: {hook: 'http://localhost:1/a', wake: "
+		"'http://127.0.0.1:65535/b?c=1', hook_limit: 60s}}\n",
+		"rules:\n- {user: 1, memory: {hook: 'http://localhost:1/a', wake: "
+		"'http://localhost:1/'}}\n",
 		"rules:\n- {user: 1, memory: {max: 1GiB, turns: false}}\n",
 		"host_memory: 64GiB\n",
 		"rules:\n- {cgroup: '/x y/*', class: be}\n",
@@ -357,6 +361,14 @@ static void test_equal(void **state)
 		"rules: [{user: 1, class: be, memory: {min: 1GiB}}]",
 		"rules: [{user: 1, class: be, memory: {min: 1GiB, max: 1GiB}}]",
 		"rules: [{user: 1, class: be, memory: {max: 1GiB, turns: true}}]",
+		"rules: [{user: 1, class: be, memory: {hook: 'http://localhost:1/', wake: "
+		"'http://localhost:1/'}}]",
+		"rules: [{user: 1, class: be, memory: {hook: 'http://localhost:2/', wake: "
+		"'http://localhost:1/'}}]",
+		"rules: [{user: 1, class: be, memory: {hook: 'http://localhost:1/', wake: "
+		"'http://localhost:2/'}}]",
+		"rules: [{user: 1, class: be, memory: {hook: 'http://localhost:1/', wake: "
+		"'http://localhost:1/', hook_limit: 1s}}]",
 		"host_memory: 1GiB",
 	};
 	const size_t count = sizeof(one) / sizeof(one[0]);
@@ -384,6 +396,9 @@ static void test_equal(void **state)
 #define NOT_YAML                                                                         \
 	"; write KEY: VALUE, indent with blanks, not tabs, and quote a value with { or " \
 	"a colon"
+#define NO_WAKE                                                                             \
+	"f:3: memory: found one of hook: and wake:, or hook_limit: alone; write hook: and " \
+	"wake:"
 #define NOBODY                                                                                   \
 	"f:2: rules: found a rule without a condition; name a user, group, cgroup, exe, "        \
 	"container, namespace, pod, image, annotation or device (default_class: applies to all " \
@@ -681,7 +696,20 @@ static void test_rules_refused(void **state)
 			  "f:2: pool: found beside exe:; write user, group, cgroup or container: "
 			  "gpreempt run chooses the pool before it executes CMD" },
 			{ "rules:\n- user: 0\n  memory: {}\n",
-			  "f:3: memory: found without a limit; write min:, max: or turns: true" },
+			  "f:3: memory: found without a limit; write min:, max:, turns: true or "
+			  "hook:" },
+			{ "rules:\n- user: 0\n  memory: {hook: 'http://localhost:1/'}\n", NO_WAKE },
+			{ "rules:\n- user: 0\n  memory: {wake: 'http://localhost:1/'}\n", NO_WAKE },
+			{ "rules:\n- user: 0\n  memory: {max: 1GiB, hook_limit: 1s}\n", NO_WAKE },
+			{ "rules:\n- user: 0\n  memory: {turns: true, hook: 'http://localhost:1/', "
+			  "wake: 'http://localhost:1/'}\n",
+			  "f:3: memory: found hook: beside turns:; write one of them: a turn is a "
+			  "move" },
+			{ "rules:\n- user: 0\n  memory: {hook: 'http://example.com/'}\n",
+			  "f:3: hook: found 'http://example.com/'; write a URL such as "
+			  "http://127.0.0.1:8000/sleep" },
+			{ "rules:\n- user: 0\n  memory: {hook_limit: 61s}\n",
+			  "f:3: hook_limit: found '61s'; write a time up to 60s, such as 10s" },
 			{ "rules:\n- {user: 0, class: be, pool: true, memory: {turns: true}}\n",
 			  "f:2: memory: found turns: beside pool:; write one of them: memory of a "
 			  "pool's programs stays" },
@@ -708,7 +736,7 @@ static void test_rules_refused(void **state)
 			  "f:1: host_memory: found '64'; write a size with a unit, such as 20GiB "
 			  "or 512MiB" },
 		},
-		14);
+		20);
 }
 
 /* Names in messages are shown whole, or truncated between characters. */
@@ -940,6 +968,9 @@ static void test_example(void **state)
 		"min",
 		"max",
 		"turns",
+		"hook",
+		"wake",
+		"hook_limit",
 	};
 	char why[GP_CONFIG_WHY_LEN], key[32], *text;
 	struct gp_config *c;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of test_memory_soft.py: memory_app.py ROLE MIB. They speak with the test by lines."""
 import ctypes as C
+import http.server
 import os
 import struct
 import sys
@@ -268,4 +269,52 @@ def model(mib):
     print("wrong", wrong, jumps, flush=True)
 
 
-{"model": model, "own": own, "limit": limit, "be": be, "lc": lc, "plain": plain, "fork": fork}[sys.argv[1]](int(sys.argv[2]))
+def engine(mib):
+    """Its memory leaves by POST of /sleep, and comes by /wake. Lines ok, fail and hang set its answer. The line
+    figures asks how often it had each. At the end all bytes are checked."""
+    gpu, data = worker.Gpu(), os.urandom(PIECE)
+    pieces, calls, how = [], [0, 0], ["ok"]
+
+    def take():
+        pieces.extend(gpu.alloc(PIECE).value for _ in range(mib * MIB // PIECE))
+        for at in pieces:
+            gpu.call("cuMemcpyHtoD_v2", C.c_uint64(at), data, C.c_size_t(PIECE))
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            gpu.call("cuCtxSetCurrent", gpu.ctx)
+            calls[self.path == "/wake"] += 1
+            if how[0] == "hang":
+                time.sleep(60)
+            if how[0] == "ok" and self.path == "/sleep":
+                while pieces:
+                    gpu.call("cuMemFree_v2", C.c_uint64(pieces.pop()))
+            if how[0] == "ok" and self.path == "/wake" and not pieces:
+                take()
+            self.send_response(200 if how[0] == "ok" else 503)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    take()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["ENGINE_PORT"])), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if line == "figures\n":
+            print(*calls, flush=True)
+        elif line == "end\n":
+            break
+        else:
+            how[0] = line.strip()
+            print("done", flush=True)
+    back, wrong = C.create_string_buffer(PIECE), len(pieces) != mib * MIB // PIECE
+    for at in pieces:
+        gpu.call("cuMemcpyDtoH_v2", back, C.c_uint64(at), C.c_size_t(PIECE))
+        wrong += back.raw != data
+    print("wrong", wrong, 0, flush=True)
+    os._exit(0)
+
+
+{"engine": engine, "model": model, "own": own, "limit": limit, "be": be, "lc": lc, "plain": plain, "fork": fork}[sys.argv[1]](int(sys.argv[2]))

@@ -28,6 +28,15 @@ def texts():
             "twice": "lc,period=1ms,period=1ms"}.items():
         put("class", name, text)
     for name, text in {
+            "url": "http://127.0.0.1:8000/sleep?level=1", "localhost": "http://localhost:1/",
+            "port-huge": "http://localhost:65536/", "no-path": "http://localhost:80",
+            "other-host": "http://127.0.0.2:80/", "blank": "http://localhost:80/a b",
+            "two": "http://localhost:1/a,http://localhost:2/b",
+            "limit": "http://localhost:1/a,http://localhost:2/b,10s",
+            "limit-huge": "http://localhost:1/a,http://localhost:2/b,61s",
+            "answer": "HTTP/1.1 200 OK\r\n", "answer-bad": "HTTP/1.1 503", "answer-short": "HTTP/1.0 2"}.items():
+        put("hook", name, text)
+    for name, text in {
             "us": "300us", "point": "1.5ms", "zero": "0s", "long": "1.123456789s",
             "too-long": "1.1234567890s", "no-unit": "12", "no-digits": "1.s",
             "huge": "18446744073709551616ns", "huge-s": "99999999999s",

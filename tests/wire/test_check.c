@@ -295,6 +295,9 @@ static void pools(void **state)
 	memset(msg.ruled.rule, 'x', sizeof(msg.ruled.rule));
 	expect(&msg, -EINVAL);
 	memset(msg.ruled.rule, 0, sizeof(msg.ruled.rule));
+	memset(msg.ruled.hook, 'x', sizeof(msg.ruled.hook));
+	expect(&msg, -EINVAL);
+	memset(msg.ruled.hook, 0, sizeof(msg.ruled.hook));
 	REFUSED(msg, ruled.percent, 1);
 	REFUSED(msg, ruled.pool, 2);
 	REFUSED(msg, ruled.turns, 2);

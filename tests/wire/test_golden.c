@@ -195,11 +195,17 @@ static const struct field pool[] = {
 	NUMBER(head.result), NUMBER(pool.pid), NUMBER(pool.count), NUMBERS(pool.client), { 0 },
 };
 static const struct field ruled[] = {
-	NUMBER(head.result),	  NUMBER(ruled.pool),
-	NUMBER(ruled.percent),	  NUMBER(ruled.one),
-	NUMBER(ruled.turns),	  NUMBER(ruled.memory_min),
-	NUMBER(ruled.memory_max), NUMBER(ruled.host_memory),
-	TEXT(ruled.rule),	  { 0 },
+	NUMBER(head.result),
+	NUMBER(ruled.pool),
+	NUMBER(ruled.percent),
+	NUMBER(ruled.one),
+	NUMBER(ruled.turns),
+	NUMBER(ruled.memory_min),
+	NUMBER(ruled.memory_max),
+	NUMBER(ruled.host_memory),
+	TEXT(ruled.rule),
+	TEXT(ruled.hook),
+	{ 0 },
 };
 static const struct field buckets[] = {
 	NUMBER(head.result),
