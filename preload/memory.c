@@ -626,11 +626,21 @@ void gp_memory_context_gone(void *context)
 
 /* ---- room from others ------------------------------------------------------------ */
 
+static void say_waited(const struct gp_memory_try *t)
+{
+	const uint64_t now_ns = gp_memory_now_ns();
+
+	gp_log(GP_LOG_INFO, "an allocation waited %.1f ms for room, and had it in %.1f ms",
+	       (double)(t->tried_ns - t->since_ns) / 1e6, (double)(now_ns - t->tried_ns) / 1e6);
+}
+
 bool gp_memory_again(struct gp_memory_try *t, int result)
 {
 	uint8_t uuid[16];
 	int device;
 
+	if (!result && t->tried_ns)
+		say_waited(t);
 	if (result != CU_OUT_OF_MEMORY || !asks || t->last || gp_engine_state())
 		return false;
 	if (!gp_memory_is_loaded() || gp_memory_cuda.ctx_get_device(&device) ||
@@ -649,5 +659,6 @@ bool gp_memory_again(struct gp_memory_try *t, int result)
 	/* Idle programs leave when it is time, however often others ask. */
 	if (t->nap_ns < RETRY_MOST_NS)
 		t->nap_ns *= 2;
+	t->tried_ns = gp_memory_now_ns();
 	return true;
 }

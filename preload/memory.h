@@ -165,6 +165,7 @@ void gp_memory_context_gone(void *context);
 /** One call that may run out of memory. */
 struct gp_memory_try {
 	uint64_t since_ns, nap_ns;
+	uint64_t tried_ns; /* begin of the attempt that is next */
 	bool last;
 };
 /** It returned @result: shall it be repeated, as others gave room? May sleep. */

@@ -32,6 +32,14 @@ class Memory(MemoryRig):
         self.assertGreater(self.right(be), 0)
         self.assertEqual(self.said("be") + self.said("lc"), "")
 
+    def test_log_of_a_wait(self):
+        self.env["GPREEMPT_LOG"] = "info"
+        be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", LC_MIB)
+        self.assertEqual(self.take(lc), "got 0\n", self.said("be"))
+        self.assertRegex(self.said("lc"), r"an allocation waited [\d.]+ ms for room, and had it in [\d.]+ ms\n")
+        self.give(lc)
+        self.right(be)
+
     def test_ls(self):
         be = self.app("be", BE_MIB, "--mem", role="plain")
         lc = self.app("lc", LC_MIB)

@@ -12,6 +12,7 @@ ROWS = ("rate", "start", "exact", "cost", "allocs")
 OUT_BAR, IN_BAR = 0.95, 0.88    # of a plain copy's rate
 START_EXTRA_S = 0.05            # beyond bytes / rate
 COST_BAR, ALLOCS_BAR = 1.005, 1.1
+WAITED = re.compile(r"an allocation waited ([\d.]+) ms for room, and had it in ([\d.]+) ms")
 MOVED = re.compile(r"moved (\d+) MiB (to the host|back) in ([\d.]+) ms, ([\d.]+)")
 
 
@@ -131,6 +132,10 @@ def start(p, opt, table, plain):
                       START_EXTRA_S * 1e3, "ms")
         table.note("start: allocation, the move out, the copies of it", " ".join(
             f"{s * 1e3:.0f}" for s in (float(got["took"]), *p.moves(be)[-1][2:])) + " ms")
+        # The rest of it is the attempt that failed.
+        waits = WAITED.findall(lc.stderr())
+        table.note("start: of it, the wait for room, the attempt after it",
+                   " ".join(waits[-1]) + " ms" if waits else "none")
         give(lc)
         p.await_moves([be], i + 1, False)
     be.send("end")
