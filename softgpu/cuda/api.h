@@ -171,6 +171,7 @@ typedef struct {
 	  int, option)                                                                             \
 	X(4, cuMemExportToShareableHandle, void *, file, CUmemGenericAllocationHandle, handle,     \
 	  int, type, uint64_t, flags)                                                              \
+	X(3, cuPointerGetAttribute, void *, data, int, attribute, CUdeviceptr, ptr)                \
 	X(2, cuMemAllocHost_v2, void **, ptr, size_t, bytes)                                       \
 	X(3, cuMemHostAlloc, void **, ptr, size_t, bytes, unsigned int, flags)                     \
 	X(1, cuMemFreeHost, void *, ptr)                                                           \

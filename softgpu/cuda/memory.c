@@ -12,6 +12,10 @@
 #include "softgpu/cuda/face.h"
 
 #define PAGE 4096u
+/* Of CUpointer_attribute and CUmemorytype (cuda.h). */
+#define ATTRIBUTE_MEMORY_TYPE 2
+#define MEMORYTYPE_HOST 1u
+#define MEMORYTYPE_DEVICE 2u
 
 struct host_range {
 	struct host_range *next;
@@ -283,6 +287,26 @@ CUresult do_cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 	}
 	pthread_mutex_unlock(&face_lock);
 	return err;
+}
+
+CUresult do_cuPointerGetAttribute(void *data, int attribute, CUdeviceptr ptr)
+{
+	CUresult err = face_check();
+	CUdeviceptr base;
+	size_t bytes;
+	bool host;
+
+	if (err)
+		return err;
+	if (!data || attribute != ATTRIBUTE_MEMORY_TYPE)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&face_lock);
+	host = range_of(ptr, 1) || is_registered(ptr, 1);
+	pthread_mutex_unlock(&face_lock);
+	if (!host && do_cuMemGetAddressRange_v2(&base, &bytes, ptr))
+		return CUDA_ERROR_INVALID_VALUE;
+	*(unsigned int *)data = host ? MEMORYTYPE_HOST : MEMORYTYPE_DEVICE;
+	return CUDA_SUCCESS;
 }
 
 CUresult do_cuMemHostUnregister(void *ptr)
