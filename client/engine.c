@@ -364,6 +364,12 @@ void gp_client_device_waits(struct gp_client_device *dev, struct gp_ectx *c, enu
 	case GP_WAIT_BEGINS:
 		gp_pile_wait(dev, c);
 		break;
+	case GP_WAIT_SOON:
+		gp_pile_needs(dev, c);
+		break;
+	case GP_WAIT_COPY:
+		gp_pile_copy(dev, c);
+		break;
 	case GP_WAIT_COPIED:
 		gp_pile_again(dev, c);
 		break;

@@ -62,6 +62,7 @@ struct gp_ectx {
 	atomic_int busy;	       /* last reported BUSY (1) or IDLE (0) */
 	struct gp_hold *_Atomic marks; /* hold[0], for gp_client_device_queued_in(); NULL: none */
 	atomic_bool piling;	       /* needs_ns is not 0 */
+	atomic_uint calls_left;	       /* until one of its request needs the device */
 
 	uint32_t refs;		 /* handles; all fields from here on belong to one context */
 	struct gp_hold *hold[2]; /* two: a renewal overlaps */
@@ -83,15 +84,19 @@ struct gp_ectx {
 	uint64_t hint_gap_ns;	/* .. its distance from the one before */
 	uint64_t hint_every_ns; /* equal to the distance before that; 0: not equal */
 	uint8_t gone;		/* context destroyed; holds given up */
+	bool kept_pile;		/* pile.c: from a call on, until it waits */
 	bool kept;		/* keep.c: until it says otherwise, or a limit is over */
 	struct gp_anticipation pauses;
 	struct gp_requests requests; /* pile.c, also the rest */
 	uint64_t request_key;
+	unsigned int request_calls; /* calls_left, as the request began */
 	uint64_t needs_ns; /* its launches pile up until then, or until it waits; 0: do not */
 };
 
 enum gp_wait {
 	GP_WAIT_BEGINS,
+	GP_WAIT_SOON,	/* it begins soon: the device is needed */
+	GP_WAIT_COPY,	/* it begins, and the call has yet to queue a copy */
 	GP_WAIT_COPIED, /* it is over, and was for copies alone */
 	GP_WAIT_ELSE,	/* it may begin, for a reason of the call's own */
 };

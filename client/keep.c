@@ -9,7 +9,7 @@ static uint64_t keep_ns(const struct gp_client_device *dev)
 	return 2 * dev->caps.switch_ns;
 }
 
-static void keep(struct gp_client_device *dev, struct gp_ectx *c, uint64_t limit_ns)
+void gp_keep_for(struct gp_client_device *dev, struct gp_ectx *c, uint64_t limit_ns)
 {
 	struct gp_event ev = { .type = GP_EV_KEEP, .tenant = c->tenant, .hold.limit_ns = limit_ns };
 
@@ -31,11 +31,11 @@ void gp_keep_work(struct gp_client_device *dev, struct gp_ectx *c, bool busy)
 	}
 	for_ns = gp_anticipate_idle(&c->pauses, now_ns, keep_ns(dev));
 	/* The next launches do not need the device. */
-	keep(dev, c, gp_pile_lets(dev, c) ? 0 : for_ns);
+	gp_keep_for(dev, c, gp_pile_lets(dev, c) ? 0 : for_ns);
 }
 
 void gp_keep_wait(struct gp_client_device *dev, struct gp_ectx *c)
 {
 	if (gp_anticipate_long(&c->pauses, keep_ns(dev)))
-		keep(dev, c, 0);
+		gp_keep_for(dev, c, 0);
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/pile.h"
 
+#include "client/keep.h"
 #include "wire/page.h"
+
+#define MANY_CALLS (1u << 30)
 
 /* A program that gives hints, segments or holds knows better when it needs the device. */
 static bool says_itself(const struct gp_client_device *dev, const struct gp_ectx *c)
@@ -33,25 +36,68 @@ static void begin(struct gp_client_device *dev, struct gp_ectx *c, uint64_t key)
 {
 	c->request_key = key;
 	set_needs(c, gp_request_begin(&c->requests, key, gp_client_device_now(dev), is_let(dev)));
+	c->request_calls = c->requests.needs_call ? c->requests.needs_call : MANY_CALLS;
+	atomic_store_explicit(&c->calls_left, c->request_calls, memory_order_relaxed);
+}
+
+static uint32_t calls_of(const struct gp_ectx *c)
+{
+	return c->request_calls - atomic_load_explicit(&c->calls_left, memory_order_relaxed);
+}
+
+static void release(struct gp_client_device *dev, struct gp_ectx *c)
+{
+	if (c->kept_pile)
+		gp_keep_for(dev, c, 0);
+	c->kept_pile = false;
 }
 
 void gp_pile_work(struct gp_client_device *dev, struct gp_ectx *c, bool busy, uint64_t key)
 {
 	if (!busy) {
-		gp_request_end(&c->requests, gp_client_device_now(dev));
+		gp_request_end(&c->requests, gp_client_device_now(dev), calls_of(c));
 		set_needs(c, 0);
+		release(dev, c);
 	} else if (learns(dev, c)) {
 		begin(dev, c, key);
 	}
 }
 
-void gp_pile_wait(struct gp_client_device *dev, struct gp_ectx *c)
+static void end(struct gp_client_device *dev, struct gp_ectx *c)
 {
-	gp_request_wait(&c->requests, gp_client_device_now(dev));
 	if (!c->needs_ns)
 		return;
 	set_needs(c, 0);
 	gp_status_page_update(dev);
+}
+
+/*
+ * From here to the wait the kernels may be faster than their launches. In each gap best-effort
+ * would have the device again, and for a long slice: the device is kept. The daemon goes first, as
+ * its preemption takes longer.
+ */
+void gp_pile_needs(struct gp_client_device *dev, struct gp_ectx *c)
+{
+	if (!c->needs_ns)
+		return;
+	gp_request_needs(&c->requests, gp_client_device_now(dev));
+	end(dev, c);
+	c->kept_pile = true;
+	gp_keep_for(dev, c, c->requests.now->launch_ns);
+}
+
+void gp_pile_wait(struct gp_client_device *dev, struct gp_ectx *c)
+{
+	gp_request_wait(&c->requests, gp_client_device_now(dev), calls_of(c));
+	end(dev, c);
+	release(dev, c);
+}
+
+/* Kept until the copy is done: between the last kernel and the copy there may be no work. */
+void gp_pile_copy(struct gp_client_device *dev, struct gp_ectx *c)
+{
+	gp_pile_needs(dev, c);
+	gp_request_wait(&c->requests, gp_client_device_now(dev), calls_of(c));
 }
 
 void gp_pile_again(struct gp_client_device *dev, struct gp_ectx *c)

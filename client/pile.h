@@ -12,8 +12,12 @@
 
 /** Work of @c began with the call @key, or the process has waited for all of it. */
 void gp_pile_work(struct gp_client_device *dev, struct gp_ectx *c, bool busy, uint64_t key);
+/** It has come to the call from which on its request needs the device. */
+void gp_pile_needs(struct gp_client_device *dev, struct gp_ectx *c);
 /** The process begins to wait for work of @c, and needs the device. */
 void gp_pile_wait(struct gp_client_device *dev, struct gp_ectx *c);
+/** The process begins to wait, in a call that queues a copy first. */
+void gp_pile_copy(struct gp_client_device *dev, struct gp_ectx *c);
 /** It has waited for copies alone: its request begins now. */
 void gp_pile_again(struct gp_client_device *dev, struct gp_ectx *c);
 /** A call of @c may wait for work for a reason of its own: the request tells nothing. */

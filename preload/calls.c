@@ -29,10 +29,12 @@ static const struct gp_stub *_Atomic the_stub;
 /* The argument that a kind names. */
 #define FIRST(first, ...) first
 #define SECOND(first, second, ...) second
+#define THIRD(first, second, third, ...) third
 #define WORD_LAUNCH(...) FIRST(__VA_ARGS__, )
 #define WORD_LAUNCH_EX(...) SECOND(__VA_ARGS__, )
 #define WORD_SUBMIT(...) NULL
 #define WORD_COPY(...) NULL
+#define WORD_COPY_OUT(...) FIRST(__VA_ARGS__, )
 #define WORD_RECORD(...) NULL
 #define WORD_WAIT(...) NULL
 #define WORD_WAIT_EVENT(...) NULL
@@ -40,6 +42,9 @@ static const struct gp_stub *_Atomic the_stub;
 #define WORD_SYNC(...) NULL
 #define WORD_SYNC_IDLE(...) NULL
 #define WORD_CONTEXT(...) NULL
+#define WORD_LOAD(...) FIRST(__VA_ARGS__, )
+#define WORD_LOAD_2(...) SECOND(__VA_ARGS__, )
+#define WORD_LOAD_3(...) THIRD(__VA_ARGS__, )
 #define WORD_UNLOAD(...) NULL
 #define WORD_DESTROY(...) FIRST(__VA_ARGS__, )
 #define WORD_COPY_SYNC(...) NULL
@@ -61,6 +66,9 @@ static inline enum gp_call_kind seen_as(enum gp_call_kind kind)
 		return GP_CALL_SYNC;
 	case GP_CALL_POOL:
 		return GP_CALL_COPY;
+	case GP_CALL_LOAD_2:
+	case GP_CALL_LOAD_3:
+		return GP_CALL_LOAD;
 	default:
 		return kind;
 	}
@@ -76,6 +84,7 @@ static inline enum gp_memory_use use_of(enum gp_call_kind kind)
 {
 	switch (kind) {
 	case GP_CALL_COPY:
+	case GP_CALL_COPY_OUT:
 	case GP_CALL_COPY_SYNC:
 	case GP_CALL_POOL:
 	case GP_CALL_USE:

@@ -13,6 +13,7 @@ enum gp_call_kind {
 	GP_CALL_LAUNCH_EX,   /* work; its second argument is the function */
 	GP_CALL_SUBMIT,	     /* work without a function: graphs */
 	GP_CALL_COPY,	     /* not for the compute engine, but part of a request */
+	GP_CALL_COPY_OUT,    /* likewise; its first argument is where to, on the host */
 	GP_CALL_COPY_SYNC,   /* a copy that waits for itself only */
 	GP_CALL_HOST,	     /* queues a function of the host */
 	GP_CALL_RECORD,	     /* records an event behind all work of a stream */
@@ -23,6 +24,9 @@ enum gp_call_kind {
 	GP_CALL_SYNC,	     /* may wait for the whole device */
 	GP_CALL_SYNC_IDLE,   /* waits for it; then all work is done */
 	GP_CALL_CONTEXT,     /* like SYNC, and waits some hundred times */
+	GP_CALL_LOAD,	     /* like SYNC, the first time; its first argument is the function */
+	GP_CALL_LOAD_2,	     /* likewise, and its second is */
+	GP_CALL_LOAD_3,	     /* likewise, and its third is */
 	GP_CALL_UNLOAD,	     /* like SYNC, and functions are unloaded */
 	GP_CALL_DESTROY,     /* destroys its first argument, a context */
 	GP_CALL_ROOM,	     /* like SYNC, and may find too little device memory */
@@ -45,6 +49,7 @@ enum gp_call_kind {
 #define GP_SEEN_LAUNCH_EX(...) __VA_ARGS__
 #define GP_SEEN_SUBMIT(...) __VA_ARGS__
 #define GP_SEEN_COPY(...) __VA_ARGS__
+#define GP_SEEN_COPY_OUT(...) __VA_ARGS__
 #define GP_SEEN_COPY_SYNC(...) __VA_ARGS__
 #define GP_SEEN_ROOM(...) __VA_ARGS__
 #define GP_SEEN_HAVE(...) __VA_ARGS__
@@ -64,6 +69,9 @@ enum gp_call_kind {
 #define GP_SEEN_SYNC(...) __VA_ARGS__
 #define GP_SEEN_SYNC_IDLE(...) __VA_ARGS__
 #define GP_SEEN_CONTEXT(...) __VA_ARGS__
+#define GP_SEEN_LOAD(...) __VA_ARGS__
+#define GP_SEEN_LOAD_2(...) __VA_ARGS__
+#define GP_SEEN_LOAD_3(...) __VA_ARGS__
 #define GP_SEEN_UNLOAD(...) __VA_ARGS__
 #define GP_SEEN_DESTROY(...) __VA_ARGS__
 #define GP_SEEN_LOOKUP(...) __VA_ARGS__

@@ -26,10 +26,14 @@
 #include "runtime/log.h"
 
 #define FUNCTIONS 8192 /* power of two */
+#define CU_POINTER_ATTRIBUTE_MEMORY_TYPE 2
+#define CUDA_ERROR_INVALID_VALUE 1
 
 _Atomic(int) gp_watch_state;
 
-static int (*current_context)(void **context); /* set before GP_WATCH_ON */
+/* Set before GP_WATCH_ON. */
+static int (*current_context)(void **context);
+static int (*pointer_attribute)(void *data, int attribute, uint64_t pointer); /* NULL: none */
 static void *_Atomic last_context;
 /*
  * Work was submitted after the last event was recorded, so that event's end shows nothing
@@ -46,14 +50,14 @@ static atomic_bool auto_hold;	  /* watch from the first call on */
 static atomic_bool asks_contexts; /* make the context of new work known */
 
 /*
- * Functions launched before. The first launch of a function may load it, which waits for the
- * device (CUDA_MODULE_LOADING=LAZY, the default since 11.7). When the table is full, further
- * functions count as known.
+ * Functions launched before, or used otherwise. The first use of a function may load it, which
+ * waits for the device (CUDA_MODULE_LOADING=LAZY, the default since 11.7). When the table is full,
+ * further functions count as known.
  */
 static void *_Atomic launched[FUNCTIONS];
 static atomic_uint launched_count;
 
-static bool first_launch(void *function)
+static bool first_use(void *function)
 {
 	size_t i = ((uintptr_t)function >> 4) * 2654435761u % FUNCTIONS;
 
@@ -91,7 +95,17 @@ static void tell(struct gp_client_device *dev, const struct gp_ectx *c, uint32_t
 	(void)gp_client_device_event(dev, &ev);
 }
 
-/* Only a change is an event: a launch among others costs two loads. */
+/* The request's later calls count down to the one that needs the device. */
+static void count_call(struct gp_client_device *dev, struct gp_ectx *c)
+{
+	const unsigned int left = atomic_load_explicit(&c->calls_left, memory_order_relaxed) - 1;
+
+	atomic_store_explicit(&c->calls_left, left, memory_order_relaxed);
+	if (!left)
+		gp_client_device_waits(dev, c, GP_WAIT_SOON);
+}
+
+/* Only a change is an event: a launch among others costs three loads and a store. */
 static void tell_busy(struct gp_client_device *dev, struct gp_ectx *c, int busy, uint64_t key)
 {
 	if (atomic_load_explicit(&c->busy, memory_order_relaxed) == busy ||
@@ -124,11 +138,24 @@ static void still_busy(struct gp_client_device *dev, struct gp_ectx *c)
 	tell_busy(dev, c, 1, 0);
 }
 
+/*
+ * A copy to memory that CUDA does not know returns when it is done, and so is all work before it
+ * (CUDA driver API, "API synchronization behavior").
+ */
+static bool copy_waits(const void *to)
+{
+	unsigned int type;
+
+	return pointer_attribute && pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+						      (uintptr_t)to) == CUDA_ERROR_INVALID_VALUE;
+}
+
 /* Has the work launched before the call ended when the call returns? */
 static bool waited(enum gp_call_kind kind, int result)
 {
 	switch (kind) {
 	case GP_CALL_WAIT:
+	case GP_CALL_COPY_OUT:
 	case GP_CALL_SYNC_IDLE:
 		return true;
 	case GP_CALL_WAIT_EVENT:
@@ -183,25 +210,36 @@ static bool computed(void)
 	       atomic_exchange_explicit(&computes, false, memory_order_relaxed);
 }
 
+static void tell_work(const struct gp_watched *w, const void *word, struct gp_client_device *dev,
+		      struct gp_ectx *c)
+{
+	submitted();
+	tell_busy(dev, c, 1, key_of(w, word));
+	count_call(dev, c);
+}
+
 static void enter(struct gp_watched *w, void *word, struct gp_client_device *dev, struct gp_ectx *c)
 {
 	switch (w->kind) {
 	case GP_CALL_LAUNCH:
 	case GP_CALL_LAUNCH_EX:
-		if (first_launch(word)) {
+		if (first_use(word)) {
 			end_pile(dev, c, GP_WAIT_ELSE);
 			begin_sync(w, dev, c);
 		}
 		atomic_store_explicit(&computes, true, memory_order_relaxed);
-		submitted();
-		tell_busy(dev, c, 1, key_of(w, word));
+		tell_work(w, word, dev, c);
 		break;
 	case GP_CALL_SUBMIT:
 		atomic_store_explicit(&computes, true, memory_order_relaxed);
 		/* fallthrough */
 	case GP_CALL_COPY:
-		submitted();
-		tell_busy(dev, c, 1, key_of(w, word));
+		tell_work(w, word, dev, c);
+		break;
+	case GP_CALL_COPY_OUT:
+		if (atomic_load_explicit(&c->busy, memory_order_relaxed) == 1)
+			gp_client_device_waits(dev, c, GP_WAIT_COPY);
+		still_busy(dev, c);
 		break;
 	case GP_CALL_RECORD:
 		atomic_store_explicit(&unrecorded, false, memory_order_relaxed);
@@ -210,6 +248,10 @@ static void enter(struct gp_watched *w, void *word, struct gp_client_device *dev
 		end_pile(dev, c, GP_WAIT_ELSE);
 		gp_client_device_others_off(dev, c);
 		begin_sync(w, dev, c);
+		break;
+	case GP_CALL_LOAD:
+		if (first_use(word))
+			begin_sync(w, dev, c);
 		break;
 	case GP_CALL_UNLOAD:
 		forget_launched();
@@ -257,7 +299,7 @@ bool gp_watch_begin(struct gp_watched *w, enum gp_call_kind kind, void *word)
 	}
 	if (current_context(&w->context) || !w->context)
 		return false;
-	w->kind = kind;
+	w->kind = kind == GP_CALL_COPY_OUT && !copy_waits(word) ? GP_CALL_COPY : kind;
 	w->synced = NULL;
 	if (atomic_load_explicit(&last_context, memory_order_relaxed) != w->context)
 		atomic_store(&last_context, w->context);
@@ -266,10 +308,10 @@ bool gp_watch_begin(struct gp_watched *w, enum gp_call_kind kind, void *word)
 		enter(w, word, dev, c);
 		return true;
 	}
-	if (atomic_load_explicit(&asks_contexts, memory_order_relaxed) && is_work(kind))
+	if (atomic_load_explicit(&asks_contexts, memory_order_relaxed) && is_work(w->kind))
 		gp_engine_ask_context(w->context);
 	/* The call may wait for its work, and its context may be known by then. */
-	return kind != GP_CALL_SYNC;
+	return w->kind != GP_CALL_SYNC;
 }
 
 void gp_watch_end(const struct gp_watched *w, int result)
@@ -319,8 +361,10 @@ const char *gp_watch_sync(void)
 		return "no driver call of this program passes through gpreempt";
 	pthread_mutex_lock(&lock);
 	libcuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	if (!current_context && libcuda)
+	if (!current_context && libcuda) {
+		*(void **)&pointer_attribute = gp_calls_driver("cuPointerGetAttribute");
 		*(void **)&current_context = dlsym(libcuda, "cuCtxGetCurrent");
+	}
 	if (current_context)
 		atomic_store(&gp_watch_state, GP_WATCH_ON);
 	else

@@ -7,7 +7,10 @@
  * from its first launch on, its kernels may fit the time of the launches or fill it. So the next
  * one piles up on trial. Then the wait shows how long its kernels take.
  *
- * From then on the kind needs the device so long before the wait that the pile is done by then.
+ * From then on the kind needs the device so long before the wait that the pile is done by then. If
+ * each request has as many calls, as those of a network have, it needs the device from one of them
+ * on: their time may vary with the CPU. Otherwise time decides, if it is steady.
+ *
  * That lead grows with each wait that is too long, by a quarter at most, and falls slowly. A kind
  * whose pile takes half as long as its launches gains little, and is dense again for a while.
  *
@@ -21,10 +24,11 @@
 #define MS 1000000ull
 
 #define LAUNCHES_NS MS	   /* shorter ones gain less than a preemption costs */
-#define WAIT_NS (300 * US) /* a preemption takes as long (H200) */
+#define WAIT_NS (250 * US) /* more: a preemption takes longer (H200) */
 #define FITS_TO_PILE 6u	   /* of 8 */
 #define FITS_TO_STAY 5u	   /* likewise */
 #define RHYTHM 4u	   /* requests until the time of the wait is predicted */
+#define STEADY 5u	   /* of 8 */
 #define OVERRUN 2u	   /* times the usual launches: it may not wait at all */
 #define REST 64u	   /* requests; doubles .. */
 #define REST_SHIFT_MAX 6u  /* .. up to 4,096 */
@@ -62,6 +66,12 @@ static struct gp_request_kind *find(struct gp_requests *r, uint64_t key)
 	return oldest;
 }
 
+/* Nearly as many calls each time. */
+static bool is_steady(const struct gp_request_kind *k)
+{
+	return ones(k->steady) >= STEADY;
+}
+
 static bool has_rhythm(const struct gp_request_kind *k)
 {
 	return k->samples >= RHYTHM && k->off_ns <= k->launch_ns / 4;
@@ -72,9 +82,19 @@ static uint64_t needs_ns(const struct gp_request_kind *k, uint64_t now_ns)
 {
 	const uint64_t early_ns = k->lead_ns + 2 * k->off_ns;
 
-	if (!has_rhythm(k))
+	if (is_steady(k) || !has_rhythm(k))
 		return now_ns + OVERRUN * k->launch_ns;
 	return now_ns + (early_ns < k->launch_ns ? k->launch_ns - early_ns : 1);
+}
+
+/* The last calls take the lead's part of the time. */
+static uint32_t needs_call(const struct gp_request_kind *k)
+{
+	const uint64_t last = k->launch_ns ? k->calls * k->lead_ns / k->launch_ns : 0;
+
+	if (!k->lead_ns || !is_steady(k))
+		return 0;
+	return last < k->calls ? k->calls - (uint32_t)last : 1;
 }
 
 uint64_t gp_request_begin(struct gp_requests *r, uint64_t key, uint64_t now_ns, bool pile)
@@ -89,13 +109,32 @@ uint64_t gp_request_begin(struct gp_requests *r, uint64_t key, uint64_t now_ns, 
 	if (k->piles)
 		r->piled_ns = now_ns;
 	r->needs_ns = r->piled ? needs_ns(k, now_ns) : 0;
+	r->needs_call = r->piled ? needs_call(k) : 0;
 	return r->needs_ns;
 }
 
-void gp_request_wait(struct gp_requests *r, uint64_t now_ns)
+void gp_request_needs(struct gp_requests *r, uint64_t now_ns)
 {
-	if (r->now && !r->wait_ns)
-		r->wait_ns = now_ns;
+	if (now_ns < r->needs_ns)
+		r->needs_ns = now_ns;
+}
+
+static void learn_calls(struct gp_request_kind *k, uint32_t calls)
+{
+	const bool near = distance(calls, k->calls) <= k->calls / 16;
+
+	/* One of another number, as a prompt among tokens, changes nothing. */
+	if (near || !(k->steady & 1))
+		k->calls = calls;
+	k->steady = (uint8_t)(k->steady << 1 | near);
+}
+
+void gp_request_wait(struct gp_requests *r, uint64_t now_ns, uint32_t calls)
+{
+	if (!r->now || r->wait_ns)
+		return;
+	r->wait_ns = now_ns;
+	learn_calls(r->now, calls);
 }
 
 static void learn_launches(struct gp_request_kind *k, uint64_t ns)
@@ -132,6 +171,7 @@ static void judge_dense(struct gp_request_kind *k, uint64_t launch_ns, uint64_t 
 {
 	const bool fits = launch_ns >= LAUNCHES_NS && wait_ns <= launch_ns / 4;
 
+	k->tail_ns = k->tail_ns ? k->tail_ns - k->tail_ns / 8 + wait_ns / 8 : wait_ns;
 	k->is_small = launch_ns < LAUNCHES_NS && wait_ns < LAUNCHES_NS;
 	k->fits = (uint8_t)(k->fits << 1 | fits);
 	if (k->piles)
@@ -145,12 +185,15 @@ static void judge_dense(struct gp_request_kind *k, uint64_t launch_ns, uint64_t 
 /* @early: it had the device before the wait, by prediction. */
 static void learn_lead(struct gp_request_kind *k, uint64_t wait_ns, bool early)
 {
+	/* No lead shortens the end of the last kernels, or a copy. */
+	const uint64_t late_ns = wait_ns > k->tail_ns ? wait_ns - k->tail_ns : 0;
+
 	if (!k->lead_ns || !early)
-		k->lead_ns = wait_ns; /* as long as the whole pile takes */
-	else if (wait_ns > WAIT_NS)
-		k->lead_ns += least((wait_ns - WAIT_NS) / 2, k->lead_ns / 4 + WAIT_NS);
+		k->lead_ns = late_ns; /* as long as the whole pile takes */
+	else if (late_ns > WAIT_NS)
+		k->lead_ns += least((late_ns - WAIT_NS) / 2, k->lead_ns / 4 + WAIT_NS);
 	else
-		k->lead_ns -= k->lead_ns / 128;
+		k->lead_ns -= k->lead_ns / 64;
 	if (k->lead_ns > k->launch_ns)
 		k->lead_ns = k->launch_ns;
 }
@@ -174,17 +217,16 @@ static void judge_piled(struct gp_request_kind *k, uint64_t launch_ns, uint64_t 
 		k->setbacks = 0;
 }
 
-void gp_request_end(struct gp_requests *r, uint64_t now_ns)
+void gp_request_end(struct gp_requests *r, uint64_t now_ns, uint32_t calls)
 {
 	struct gp_request_kind *k = r->now;
 	uint64_t launch_ns;
 	bool early;
 
-	r->now = NULL;
 	if (!k)
 		return;
-	if (!r->wait_ns)
-		r->wait_ns = now_ns;
+	gp_request_wait(r, now_ns, calls);
+	r->now = NULL;
 	launch_ns = r->wait_ns - r->first_ns;
 	early = r->needs_ns < r->wait_ns;
 	learn_launches(k, launch_ns);

@@ -23,11 +23,14 @@ struct gp_request_kind {
 	uint64_t used;	    /* number of the latest request of this kind; 0: the place is free */
 	uint64_t launch_ns; /* mean time from the first launch to the wait, and .. */
 	uint64_t off_ns;    /* .. mean distance from it */
+	uint64_t tail_ns;   /* mean wait of one that had the device as it launched */
 	uint64_t lead_ns;   /* piled: it needs the device so long before the wait */
+	uint32_t calls;	    /* that launch */
 	uint32_t samples;
 	uint32_t rest;	   /* requests until it may pile again */
 	uint32_t setbacks; /* how often it piled in vain */
 	uint32_t calm;	   /* piled requests in a row that fit */
+	uint8_t steady;	   /* of the latest requests, a bit each: it had nearly as many */
 	uint8_t fits;	   /* of the latest requests, a bit each: as a sparse one */
 	bool piles;
 	bool is_small; /* so short that a preemption at its wait is all it takes */
@@ -39,9 +42,10 @@ struct gp_requests {
 	struct gp_request_kind *now; /* of the request under way; NULL: none is */
 	uint64_t count;
 	uint64_t first_ns, wait_ns; /* its first launch; its wait, 0: not yet */
-	uint64_t needs_ns;	    /* as gp_request_begin() returned */
-	uint64_t piled_ns;	    /* the latest one that may pile; 0: none has */
-	bool piled;		    /* the request under way does */
+	uint64_t needs_ns;   /* as gp_request_begin() returned, or gp_request_needs() moved it */
+	uint32_t needs_call; /* its call that needs the device; 0: see needs_ns */
+	uint64_t piled_ns;   /* the latest one that may pile; 0: none has */
+	bool piled;	     /* the request under way does */
 };
 
 /**
@@ -49,13 +53,15 @@ struct gp_requests {
  * @key: its first call
  * @pile: may it pile?
  * Return: 0: it needs the device now. Else the time from which on it does, if it does not wait
- * before.
+ * before, and does not come to its call needs_call.
  */
 uint64_t gp_request_begin(struct gp_requests *r, uint64_t key, uint64_t now_ns, bool pile);
-/** It begins to wait for its work. */
-void gp_request_wait(struct gp_requests *r, uint64_t now_ns);
-/** It has waited for its work, and is over. */
-void gp_request_end(struct gp_requests *r, uint64_t now_ns);
+/** It has come to its call needs_call. */
+void gp_request_needs(struct gp_requests *r, uint64_t now_ns);
+/** It begins to wait for its work, of @calls launches. */
+void gp_request_wait(struct gp_requests *r, uint64_t now_ns, uint32_t calls);
+/** It has waited for its work, of @calls launches, and is over. */
+void gp_request_end(struct gp_requests *r, uint64_t now_ns, uint32_t calls);
 /** It is none: what it waited for was no kernel. */
 void gp_request_void(struct gp_requests *r);
 /** Were requests sparse lately? Then the core should know. */

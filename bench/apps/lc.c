@@ -61,7 +61,7 @@ static const struct gp_opt opts[] = {
 	  .text = opt.inside,
 	  .text_len = sizeof(opt.inside),
 	  .help = "in the middle of each request make one of these calls, at random: "
-		  "sync,free,alloc,module,fork,context" },
+		  "sync,free,alloc,module,attribute,fork,context" },
 	{ .name = "period-us",
 	  .number = &opt.period_us,
 	  .help = "mean time between requests (5000)" },
@@ -77,7 +77,8 @@ static const struct gp_opt opts[] = {
 	{ .name = "end",
 	  .text = opt.end,
 	  .text_len = sizeof(opt.end),
-	  .help = "wait for the last kernel alone, or for each one: last or each (last)" },
+	  .help = "wait for the last kernel, for each one, or by a copy out: last, each or copy "
+		  "(last)" },
 	{ .name = "gap-us", .number = &opt.gap_us, .help = "CPU time between two launches (0)" },
 	{ .name = "requests", .number = &opt.requests, .help = "number of requests (2000)" },
 	{ .name = "warmup", .number = &opt.warmup, .help = "requests not counted, first (20)" },
@@ -111,12 +112,13 @@ enum inside {
 	FREE,
 	ALLOC,
 	MODULE,
+	ATTRIBUTE,
 	FORK,
 	CONTEXT,
 	INSIDES
 };
 static const char *const inside_names[INSIDES] = {
-	"sync", "free", "alloc", "module", "fork", "context",
+	"sync", "free", "alloc", "module", "attribute", "fork", "context",
 };
 
 struct sample {
@@ -210,6 +212,8 @@ static void load_module(struct lc *lc)
 
 static void do_inside(struct lc *lc, enum inside what)
 {
+	int value;
+
 	switch (what) {
 	case SYNC:
 		GP_CU(cuCtxSynchronize());
@@ -223,6 +227,9 @@ static void do_inside(struct lc *lc, enum inside what)
 		break;
 	case MODULE:
 		load_module(lc);
+		break;
+	case ATTRIBUTE:
+		GP_CU(cuFuncGetAttribute(&value, GP_CU_FUNCTION_THREADS_MAX, lc->work.shape.fn));
 		break;
 	case FORK:
 		fork_child();
@@ -266,6 +273,14 @@ static void hint(struct lc *lc, uint64_t work_ns)
 			      "gp_hint");
 }
 
+/* To memory that CUDA does not know: the call waits for the kernels. */
+static void copy_result(const struct lc *lc)
+{
+	uint64_t word;
+
+	GP_CU(cuMemcpyDtoHAsync_v2(&word, lc->work.buf, sizeof(word), lc->work.stream));
+}
+
 /* Return: ns of the call inside the request. */
 static uint64_t launch_all(struct lc *lc, enum inside inside)
 {
@@ -286,6 +301,8 @@ static uint64_t launch_all(struct lc *lc, enum inside inside)
 			GP_CU(cuStreamSynchronize(lc->work.stream));
 	}
 	gp_roundtrip_out(&lc->trip);
+	if (!strcmp(opt.end, "copy"))
+		copy_result(lc);
 	return inside_ns;
 }
 
@@ -416,8 +433,8 @@ static bool run(struct lc *lc)
 			opt.arrivals);
 		exit(2);
 	}
-	if (strcmp(opt.end, "last") && strcmp(opt.end, "each")) {
-		fprintf(stderr, "lc: --end=%s: last or each\n", opt.end);
+	if (strcmp(opt.end, "last") && strcmp(opt.end, "each") && strcmp(opt.end, "copy")) {
+		fprintf(stderr, "lc: --end=%s: last, each or copy\n", opt.end);
 		exit(2);
 	}
 	if ((opt.hint_us || opt.segment) && !lc->client.handle)

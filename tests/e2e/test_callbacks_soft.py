@@ -91,6 +91,12 @@ class Waits(Figures):
                 if FIGURES:
                     self.assertLess(beside["max_ns"], alone["max_ns"] + 600 * US)
 
+    def test_a_loaded_function(self):
+        """Calls on a function wait for the device the first time, when they load it."""
+        seen, _ = self.run_lc("--segment", "--inside=attribute", beside=False)
+        self.assertLessEqual(seen["syncs_cut"], 1)
+        self.assertEqual(seen["holds_expired"], 0)
+
     def test_unseen(self):
         """It waits for the piece, which is short, and for nothing else."""
         seen, _ = self.run_lc("--segment", "--inside=sync", beside=False)

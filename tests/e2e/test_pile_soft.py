@@ -73,6 +73,11 @@ class Pile(OnDemand):
             rounds.append((done, us))
         return max(rounds)
 
+    def piled(self, lc):
+        """p50 in us, when its requests pile up."""
+        self.eventually("BE beside piles", lambda: self.requests(lc)[1] > REQUESTS)
+        return self.best(lc, REQUESTS)[1]
+
     def until_all_came(self, lc, *others):
         """To the daemon that LC's requests start, and it lets launches pile up."""
         self.eventually("a daemon", lambda: self.requests(lc) and self.daemons())
@@ -100,6 +105,19 @@ class Pile(OnDemand):
         self.assertTrue(self.piles(lc))
         self.assertGreater(piled, 1.5 * dense)
         self.assertLess(piled_us, 1.1 * dense_us)
+
+    def test_copy_out(self):
+        """A request that ends with a copy to ordinary memory, as .item() does: that waits."""
+        be = self.be()
+        lc = self.lc()
+        self.until_all_came(lc, be)
+        wait_us = self.piled(lc)
+        lc.stdin.close()
+        lc = self.lc(more=["--end=copy"])
+        self.until_all_came(lc, be)
+        copy_us = self.piled(lc)
+        print(f"a wait: {wait_us:.0f} us; a copy: {copy_us:.0f} us")
+        self.assertLess(copy_us, wait_us + 450)
 
     def test_dense(self):
         """Kernels back to back: as ever, and without a daemon."""

@@ -7,6 +7,7 @@
 #include "tests/sched/drive.h"
 
 #define PREEMPT_NS (400 * US)
+#define CALLS 100
 #define SPARSE 7
 #define DENSE 8
 
@@ -15,6 +16,8 @@ struct program {
 	struct gp_requests r;
 	uint64_t now_ns;
 	bool may_not;	     /* there is nobody to let it pile up */
+	uint64_t tail_ns;    /* the last launch's kernel */
+	bool any_calls;	     /* each request has another number of launches, not 100 */
 	unsigned int piled;  /* requests that did */
 	uint64_t longest_ns; /* wait */
 	uint64_t needed_ns;  /* sum of the times with the device before the wait, if piled */
@@ -36,21 +39,28 @@ static uint64_t wait_of(uint64_t launch_ns, uint64_t kernels_ns, uint64_t ready_
 static void request(struct program *p, uint64_t key, uint64_t launch_ns, uint64_t kernels_ns)
 {
 	const uint64_t needs_ns = gp_request_begin(&p->r, key, p->now_ns, !p->may_not);
+	const uint32_t calls = CALLS * (p->any_calls ? 1 + p->piled % 3 : 1);
 	uint64_t ready_ns = 0, wait_ns;
 
 	if (needs_ns) {
+		const uint64_t call_ns = launch_ns * p->r.needs_call / calls;
+
 		ready_ns = needs_ns - p->now_ns < launch_ns ? needs_ns - p->now_ns : launch_ns;
+		if (p->r.needs_call && call_ns < ready_ns) {
+			gp_request_needs(&p->r, p->now_ns + call_ns);
+			ready_ns = call_ns;
+		}
 		p->needed_ns += launch_ns - ready_ns;
 		ready_ns += PREEMPT_NS;
 		p->piled++;
 	}
 	p->now_ns += launch_ns;
-	gp_request_wait(&p->r, p->now_ns);
-	wait_ns = wait_of(launch_ns, kernels_ns, ready_ns);
+	gp_request_wait(&p->r, p->now_ns, calls);
+	wait_ns = wait_of(launch_ns, kernels_ns, ready_ns) + p->tail_ns;
 	if (wait_ns > p->longest_ns)
 		p->longest_ns = wait_ns;
 	p->now_ns += wait_ns;
-	gp_request_end(&p->r, p->now_ns);
+	gp_request_end(&p->r, p->now_ns, calls);
 	p->now_ns += 100 * US;
 }
 
@@ -81,7 +91,7 @@ static void test_sparse(void **state)
 	assert_int_equal(requests(&p, 100, SPARSE, 16 * MS, 5 * MS), 100);
 	/* The pile is done as the wait begins, and BE had most of the time. */
 	assert_in_range(p.longest_ns, 0, 500 * US);
-	assert_in_range(p.needed_ns, 100 * 5 * MS, 100 * 7 * MS);
+	assert_in_range(p.needed_ns, 100 * 4500 * US, 100 * 6 * MS);
 }
 
 /* A wait by another program's fault moves the lead a little. */
@@ -93,9 +103,10 @@ static void test_one_long_wait(void **state)
 	requests(&p, 100, SPARSE, 16 * MS, 5 * MS);
 	gp_request_begin(&p.r, SPARSE, p.now_ns, true);
 	p.now_ns += 16 * MS;
-	gp_request_wait(&p.r, p.now_ns);
+	gp_request_needs(&p.r, p.now_ns - 5 * MS);
+	gp_request_wait(&p.r, p.now_ns, CALLS);
 	p.now_ns += 20 * MS;
-	gp_request_end(&p.r, p.now_ns);
+	gp_request_end(&p.r, p.now_ns, CALLS);
 	p.needed_ns = 0;
 	assert_int_equal(requests(&p, 10, SPARSE, 16 * MS, 5 * MS), 10);
 	assert_in_range(p.needed_ns, 0, 10 * 8 * MS);
@@ -207,10 +218,56 @@ static void test_many_kinds(void **state)
 	assert_int_equal(requests(&p, 20, 100, 16 * MS, 5 * MS), 14);
 }
 
-/* Launches of no fixed length: only the wait, or twice the usual time, calls for the device. */
-static void test_no_rhythm(void **state)
+/* The CPU is slow at times. The request's calls show how far it is. */
+static void test_slow_at_times(void **state)
 {
 	static struct program p = { .now_ns = 1000 * MS };
+
+	memset(&p.r, 0, sizeof(p.r));
+	for (unsigned int i = 0; i < 100; i++)
+		requests(&p, 1, SPARSE, i % 4 ? 12 * MS : 24 * MS, 3 * MS);
+	p.needed_ns = 0;
+	for (unsigned int i = 0; i < 100; i++) {
+		assert_int_equal(requests(&p, 1, SPARSE, i % 4 ? 12 * MS : 24 * MS, 3 * MS), 1);
+		assert_in_range(p.longest_ns, 0, 800 * US);
+	}
+	assert_in_range(p.needed_ns, 100 * 3 * MS, 100 * 6 * MS);
+}
+
+/* Its last kernel is long: no lead shortens the wait for that. */
+static void test_long_tail(void **state)
+{
+	static struct program p = { .now_ns = 1000 * MS, .tail_ns = 2 * MS };
+
+	memset(&p.r, 0, sizeof(p.r));
+	requests(&p, 100, SPARSE, 16 * MS, 3 * MS);
+	p.needed_ns = 0;
+	assert_int_equal(requests(&p, 100, SPARSE, 16 * MS, 3 * MS), 100);
+	assert_in_range(p.longest_ns, 2 * MS, 2600 * US);
+	assert_in_range(p.needed_ns, 100 * 2 * MS, 100 * 4 * MS);
+}
+
+/* A first request of another length, as a prompt's, does not disturb the others. */
+static void test_prompts(void **state)
+{
+	static struct program p = { .now_ns = 1000 * MS };
+
+	memset(&p.r, 0, sizeof(p.r));
+	requests(&p, 40, SPARSE, 12 * MS, 3 * MS);
+	for (unsigned int i = 0; i < 40; i++) {
+		p.any_calls = i % 20 == 0;
+		requests(&p, 1, SPARSE, 12 * MS, 3 * MS);
+		assert_in_range(p.longest_ns, 0, 800 * US);
+	}
+}
+
+/*
+ * Launches of no fixed length or number: only the wait, or twice the usual time, calls for the
+ * device.
+ */
+static void test_no_rhythm(void **state)
+{
+	static struct program p = { .now_ns = 1000 * MS, .any_calls = true };
 
 	memset(&p.r, 0, sizeof(p.r));
 	for (unsigned int i = 0; i < 60; i++)
@@ -252,13 +309,14 @@ static void test_may_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sparse),	     cmocka_unit_test(test_one_long_wait),
-		cmocka_unit_test(test_shorter),	     cmocka_unit_test(test_dense),
-		cmocka_unit_test(test_trial),	     cmocka_unit_test(test_too_full),
-		cmocka_unit_test(test_changes_over), cmocka_unit_test(test_both_kinds),
-		cmocka_unit_test(test_small),	     cmocka_unit_test(test_many_kinds),
-		cmocka_unit_test(test_no_rhythm),    cmocka_unit_test(test_never_waits),
-		cmocka_unit_test(test_may_not),
+		cmocka_unit_test(test_sparse),	      cmocka_unit_test(test_one_long_wait),
+		cmocka_unit_test(test_shorter),	      cmocka_unit_test(test_dense),
+		cmocka_unit_test(test_trial),	      cmocka_unit_test(test_too_full),
+		cmocka_unit_test(test_changes_over),  cmocka_unit_test(test_both_kinds),
+		cmocka_unit_test(test_small),	      cmocka_unit_test(test_many_kinds),
+		cmocka_unit_test(test_slow_at_times), cmocka_unit_test(test_prompts),
+		cmocka_unit_test(test_long_tail),     cmocka_unit_test(test_no_rhythm),
+		cmocka_unit_test(test_never_waits),   cmocka_unit_test(test_may_not),
 	};
 
 	return gp_run_tests(tests);
