@@ -209,6 +209,7 @@ check-memory: need-check all
 check-long: $(and $(wildcard /usr/include/slurm/spank.h),$(SPANK))
 check-long: need-check all $(THREADS) $(TOOL) $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)$(RUN) --timeout 600 $(E2E_LONG)
+	$(Q)$(RUN) --match test_rules tests/gpu/test_soft.py
 # Random sequences of driver calls, with the layer and without: 10^5, or 10^6 with WHOLE=1. And
 # programs of an older C library, if this machine can fetch one.
 OLD_LIBC := $(abspath $(O))/old-libc

@@ -123,6 +123,47 @@ def decoder(batch):
     return {"decoder-prefill": prefill, "decoder-step": step}
 
 
+def gpt2_medium(batch):
+    """Hugging Face's GPT-2 medium, in its own decoding: its cache grows by a token each time."""
+    import torch
+    import transformers
+    config = transformers.GPT2Config(n_embd=1024, n_layer=24, n_head=16)
+    with torch.device(DEVICE):
+        net = transformers.GPT2LMHeadModel(config).half().eval()
+        prompt = torch.randint(config.vocab_size, (batch, PROMPT))
+    last = {}
+
+    def forward(tokens, cache):
+        found = net(tokens, past_key_values=cache, use_cache=True)
+        last.update(token=found.logits[:, -1:].argmax(-1), cache=found.past_key_values)
+        return last["token"]
+
+    return {"gpt2-prefill": torch.no_grad()(lambda: forward(prompt, None)),
+            "gpt2-step": torch.no_grad()(lambda: forward(last["token"], last["cache"]))}
+
+
+def train_llama(batch):
+    """Hugging Face's Llama with 16 layers, hidden 1024, in training on sequences of 512."""
+    import torch
+    import transformers
+    config = transformers.LlamaConfig(
+        hidden_size=1024, intermediate_size=2816, num_hidden_layers=16, num_attention_heads=16,
+        num_key_value_heads=16, vocab_size=VOCABULARY)
+    with torch.device(DEVICE):
+        net = transformers.LlamaForCausalLM(config).train()
+        tokens = torch.randint(VOCABULARY, (batch, 512))
+    descent = torch.optim.AdamW(net.parameters(), lr=1e-4, fused=True)
+
+    def step():
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            loss = net(input_ids=tokens, labels=tokens).loss
+        descent.zero_grad()
+        loss.backward()
+        descent.step()
+        return loss.detach()
+    return {"train-llama": step}
+
+
 ENCODER = (f"transformer encoder, {ENCODER_LAYERS} layers, hidden {ENCODER_HIDDEN}, "
            f"{ENCODER_HEADS} heads, sequence {ENCODER_SEQUENCE}")
 DECODER = f"transformer decoder, {LAYERS} layers, hidden {HIDDEN}, {HEADS} heads, "
@@ -140,8 +181,13 @@ MODELS = {
     "mobilenet_v2": network("mobilenet_v2"),
     "squeezenet1_1": network("squeezenet1_1"),
     "encoder6": Model({"encoder6": ENCODER}, encoder),
+    "train:resnet50": training("resnet50"),
     "train:resnet152": training("resnet152"),
     "train:vgg19": training("vgg19"),
+    "train:llama": Model({"train-llama": "Llama training, 16 layers, hidden 1024, sequence 512"},
+                         train_llama, batch=8, graph=False, precision="mixed"),
+    "gpt2": Model({"gpt2-prefill": f"GPT-2 medium, {PROMPT} tokens at once",
+                   "gpt2-step": "GPT-2 medium, a token"}, gpt2_medium, graph=False),
     "decoder": Model({"decoder-prefill": DECODER + f"{PROMPT} tokens at once",
                       "decoder-step": DECODER + f"a token, of a cache of {ROOM}"}, decoder),
 }

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from unittest import mock
@@ -19,6 +20,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, TOP)
 
 from bench.apps import client    # noqa: E402
+from tests.gpu import framework_programs    # noqa: E402
 
 BENCH = os.path.join(os.environ.get("GP_BUILD", os.path.join(TOP, "build")),
                      "bin/gpreempt-bench")
@@ -129,6 +131,64 @@ class Loop(Faked):
         status, out, _ = self.main("--workload=torch:vgg19", "--length-ms=5")
         self.assertEqual(status, 1)
         self.assertIn("result=WRONG", out[1])
+
+
+class Frameworks(Faked):
+    """Programs of SUITE=frameworks."""
+
+    def answer(self, call, *args, lines):
+        """The lines that it printed, for these on its input."""
+        read, write = os.pipe()
+        os.write(write, lines.encode())
+        os.close(write)
+        out = io.StringIO()
+        with open(read, encoding="ascii") as stdin, contextlib.redirect_stdout(out), \
+                mock.patch.object(sys, "stdin", stdin), \
+                mock.patch.object(framework_programs, "WARM_S", 0.05):
+            call(*args)
+        return out.getvalue().splitlines()
+
+    def served(self, model, line):
+        ready, answer = self.answer(framework_programs.serve, model, lines=line)
+        self.assertRegex(ready, r"^ready pid=\d+$")
+        return {key: int(value) for key, value in
+                (word.split("=") for word in answer.split()[1:])}
+
+    def test_requests(self):
+        found = self.served("resnet50", "seconds=0.2 rate=100\n")
+        self.assertGreater(found["requests"], 5)
+        self.assertGreaterEqual(found["wait_p50_ns"], 1_000_000)
+        self.assertLessEqual(found["launch_p50_ns"] + found["wait_p50_ns"],
+                             2 * found["request_p99_ns"])
+        self.assertGreater(found["end_ns"], found["start_ns"])
+
+    def test_tokens(self):
+        """Each waits for its copy."""
+        found = self.served("kinds", "seconds=0.1\n")
+        self.assertGreater(found["token_p50_ns"], 0)
+        self.assertGreater(found["first_p50_ns"], 0)
+        self.torch.cuda.CUDAGraph.return_value.replay.assert_called()
+
+    def test_training(self):
+        """Until the next line. All steps but the last have their end in the file."""
+        self.torch.cuda.Event.return_value.synchronize.side_effect = lambda: time.sleep(1e-3)
+        path = self.file("times")
+        read, write = os.pipe()
+        with open(read, encoding="ascii") as stdin, open(write, "w", encoding="ascii") as to, \
+                mock.patch.object(sys, "stdin", stdin), contextlib.redirect_stdout(io.StringIO()):
+            thread = threading.Thread(target=framework_programs.train,
+                                      args=("train:resnet50", path))
+            to.write("go\n")
+            to.flush()
+            thread.start()
+            time.sleep(0.1)
+            to.write("pause\n")
+            to.close()
+            thread.join()
+        with open(path, encoding="ascii") as f:
+            ends = [int(line) for line in f]
+        self.assertGreater(len(ends), 5)
+        self.assertEqual(ends, sorted(ends))
 
 
 class Refusals(Faked):

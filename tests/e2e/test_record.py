@@ -473,7 +473,7 @@ class Recorder(unittest.TestCase):
         with mock.patch.object(record, "record_apart", apart):
             status, out, _, _ = self.record(["--all", os.path.join(self.folder, "new")])
         lines = out.splitlines()[1:]
-        self.assertEqual((status, len(lines)), (1, 16))
+        self.assertEqual((status, len(lines)), (1, 20))
         self.assertEqual(lines[0], "vgg19: failed: something (status 1)")
         self.assertEqual([line.split(":")[0] for line in lines if "failed" in line],
                          ["vgg19", "encoder6"])
@@ -486,13 +486,13 @@ class Recorder(unittest.TestCase):
                 workload.write(path, a_workload(name=one))
         with mock.patch.object(record, "record_apart", apart):
             status, out, _, _ = self.record(["--all", self.folder])
-        self.assertEqual((status, len(out.splitlines()), "failed" in out), (0, 17, False))
+        self.assertEqual((status, len(out.splitlines()), "failed" in out), (0, 21, False))
 
     def test_one_that_does_not_end(self):
         slow = subprocess.TimeoutExpired("x", 1)
         with mock.patch.object(subprocess, "run", side_effect=slow):
             status, out, _, _ = self.record(["--all", self.folder])
-        self.assertEqual((status, out.count("failed: no end after 90 s")), (1, 15))
+        self.assertEqual((status, out.count("failed: no end after 90 s")), (1, 18))
 
     def test_each_in_a_process_of_its_own(self):
         with mock.patch.object(subprocess, "run") as run:
@@ -513,7 +513,7 @@ class Recorder(unittest.TestCase):
         where = os.path.join(self.folder, "out")
         done = self.program("--all", where)
         lines = done.stdout.splitlines()[1:]
-        self.assertEqual((done.returncode, len(lines), done.stderr), (1, 15, ""))
+        self.assertEqual((done.returncode, len(lines), done.stderr), (1, 18, ""))
         for line, name in zip(lines, models.MODELS):
             self.assertIn(f"{name}: failed: record: {name}: PyTorch is needed: not here", line)
         self.assertIn("train-vgg19.log", os.listdir(where))
@@ -521,7 +521,7 @@ class Recorder(unittest.TestCase):
     def test_list(self):
         done = self.program("--list")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(len(done.stdout.splitlines()), 16)
+        self.assertEqual(len(done.stdout.splitlines()), 20)
         self.assertIn("train:vgg19      train-vgg19.json: torchvision vgg19 training, batch 8, "
                       "mixed precision, eager\n", done.stdout)
 
@@ -535,7 +535,7 @@ class Recorder(unittest.TestCase):
 
     def test_names_of_files(self):
         names = [name for model in models.MODELS.values() for name in model.what]
-        self.assertEqual(len(set(names)), 16)
+        self.assertEqual(len(set(names)), 20)
         for name in names:
             self.assertRegex(name, "^[a-z0-9_-]+$")
 

@@ -13,6 +13,7 @@ from bench.harness import BenchError, LC_UID
 MAGIC, VERSION = 0x47505245, 1
 LIST, DEVICES, TRACE, RESULT = 24, 25, 29, 65
 HEAD = struct.Struct("<IHHIi")
+TEXT_LEN = 512          # GP_WIRE_TEXT_LEN
 UNKNOWN = 2 ** 64 - 1
 RESIDENT, SUSPENDED = 1, 2
 CLASSES = ["none", "lc", "be"]
@@ -38,7 +39,7 @@ def read_tenant(msg):
     pid, uid = struct.unpack_from("<iI", msg, 16)
     origin, flags, groups, _, cls, value = struct.unpack_from("<6I", msg, 40)
     figures = struct.unpack_from("<17Q", msg, 96)
-    why = msg[312:].split(b"\0")[0].decode()
+    why = msg[-TEXT_LEN:].split(b"\0")[0].decode()
     return dict(zip(TENANT_FIGURES, known(figures)), pid=pid, uid=uid, origin=origin,
                 flags=flags, groups=groups, cls=CLASSES[cls], value=value, why=why)
 

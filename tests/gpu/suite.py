@@ -20,6 +20,7 @@ import copies   # noqa: E402
 import devices  # noqa: E402
 import edf      # noqa: E402
 import exact    # noqa: E402
+import frameworks  # noqa: E402
 import kill     # noqa: E402
 import latency  # noqa: E402
 import leave    # noqa: E402
@@ -35,7 +36,8 @@ from table import Table    # noqa: E402
 
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
           "many": many, "share": share, "sjf": sjf, "edf": edf, "rules": rules,
-          "controls": controls, "copies": copies, "devices": devices, "leave": leave,
+          "controls": controls, "copies": copies, "devices": devices, "frameworks": frameworks,
+          "leave": leave,
           "memory": memory, "pile": pile}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
@@ -61,7 +63,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=None,
                         help="of many best-effort processes together, each time")
     parser.add_argument("--python", default=sys.executable,
-                        help="with PyTorch, JAX and CuPy, for memory")
+                        help="with PyTorch and others, for memory and frameworks")
     parser.add_argument("--gpu-gib", type=int, default=138,
                         help="memory that the card has free, for memory")
     parser.add_argument("--settle-s", type=float, default=0.2,
