@@ -292,14 +292,14 @@ static void decide(struct gp_runtime *rt, const struct gp_decision *d)
 	}
 }
 
-static int step(struct gp_runtime *rt, const struct gp_event *ev)
+static int step(struct gp_runtime *rt, const struct gp_event *ev, uint64_t now_ns)
 {
 	int err;
 
 	/* The core takes its timer for fired, and arms it again if need be. */
 	if (ev->type == GP_EV_TIMER)
 		rt->due_ns = GP_SCHED_NO_TIMER;
-	rt->stepped_ns = gp_runtime_clock_ns(rt);
+	rt->stepped_ns = now_ns;
 	err = gp_sched_step(rt->core, rt->stepped_ns, ev, &rt->out);
 	for (size_t i = 0; !err && i < rt->out.count; i++)
 		decide(rt, &rt->out.d[i]);
@@ -363,29 +363,32 @@ static void arm(struct gp_runtime *rt)
 		report_outcome(rt, rt->arm_id, err, 0);
 }
 
-static void look_before(struct gp_runtime *rt)
+/* Return: the time. A clock may cost a message. */
+static uint64_t look_before(struct gp_runtime *rt)
 {
 	const struct gp_host_ops *ops = rt->config.ops;
+	const uint64_t now_ns = gp_runtime_clock_ns(rt);
 
-	if (!ops->before || rt->in_before || rt->due_ns == GP_SCHED_NO_TIMER ||
-	    gp_runtime_clock_ns(rt) < rt->due_ns)
-		return;
+	if (!ops->before || rt->in_before || rt->due_ns == GP_SCHED_NO_TIMER || now_ns < rt->due_ns)
+		return now_ns;
 	rt->in_before = true;
 	ops->before(rt->config.host);
 	rt->in_before = false;
+	return gp_runtime_clock_ns(rt);
 }
 
 int gp_runtime_event(struct gp_runtime *rt, const struct gp_event *ev)
 {
 	const struct gp_host_ops *ops = rt->config.ops;
+	uint64_t now_ns;
 	bool any;
 	int err;
 
 	if (rt->depth)
-		return step(rt, ev);
-	look_before(rt);
+		return step(rt, ev, gp_runtime_clock_ns(rt));
+	now_ns = look_before(rt);
 	rt->depth++;
-	err = step(rt, ev);
+	err = step(rt, ev, now_ns);
 	if (!err) {
 		if (ops->stepped)
 			ops->stepped(rt->config.host, ev, rt->stepped_ns);

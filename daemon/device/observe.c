@@ -385,9 +385,11 @@ static uint64_t cut_wait_ns(const struct gp_ddev *dev)
 	return (uint64_t)CUT_NS << (shift < CUT_SHIFT_MAX ? shift : CUT_SHIFT_MAX);
 }
 
+/* After a step. A clock may cost a message. */
 static void plan_look(struct gp_ddev *dev)
 {
-	uint64_t now_ns = gp_ddev_now(dev), at_ns = 0;
+	const uint64_t now_ns = gp_runtime_stepped_ns(dev->rt);
+	uint64_t at_ns = 0;
 	uint32_t share = 0;
 
 	if (gp_sched_rotation_deferred(gp_runtime_core(dev->rt)))
