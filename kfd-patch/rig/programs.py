@@ -4,7 +4,7 @@
 import glob
 import os
 
-from common import (Failure, PATCHES, TESTS, need_command, need_file, read_bytes, run,
+from common import (Failure, PATCHES, REPO, TESTS, need_command, need_file, read_bytes, run,
                     write_if_changed)
 
 WARN = ['-Wall', '-Wextra', '-Wshadow', '-Wstrict-prototypes', '-Wmissing-prototypes',
@@ -67,7 +67,8 @@ def build_c(out, tree, name):
         os.makedirs(os.path.dirname(dest), exist_ok=True)
         link = [] if name in DYNAMIC else ['-static']
         run(['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g1', *WARN, *link, '-pthread',
-             f'-I{include}', f'-I{TESTS}', f'-DKERNELS_CO="{gen}/kernels.co"',
+             f'-I{include}', f'-I{TESTS}', f'-I{REPO}', f'-I{REPO}/include',
+             f'-DKERNELS_CO="{gen}/kernels.co"',
              '-o', dest, src, *common_sources(), '-lm'])
     return dest
 
