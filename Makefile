@@ -111,7 +111,7 @@ REPORT   := $(patsubst bench/report/%,$(O)/lib/gpreempt/bench/report/%, \
 	$(wildcard bench/report/*.py bench/report/*.css))
 BENCH_DATA := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(filter-out %/rig,$(wildcard bench/data/peers/*)) \
 	$(wildcard bench/apps/app.py bench/apps/client.py bench/record/models.py \
-	bench/data/workloads/*.json bench/data/plans/NOTICE bench/data/plans/*/what bench/data/plans/*/*.json bench/data/plans/*/*/*.json))
+	bench/data/workloads/*.json bench/data/plans/NOTICE bench/data/plans/*/what bench/data/plans/*/peers bench/data/plans/*/*.json bench/data/plans/*/*/*.json))
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
 BENCH_A  := $(O)/lib/libgpreempt-bench.a

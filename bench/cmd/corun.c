@@ -394,7 +394,8 @@ static int open_session(struct session *s, const struct gp_suite_options *option
 	*s = (struct session){ .options = options };
 	gp_model_config_h200(&s->model);
 	if (!err)
-		err = gp_schedulers_open(&s->schedulers, options->device ? options->peers : NULL);
+		err = gp_schedulers_open(&s->schedulers, options->device ? options->peers : NULL,
+					 options->only);
 	if (!err && options->device)
 		err = make_folder(s);
 	return err;

@@ -197,11 +197,14 @@ static int failed(const char *what, int err)
 
 static int run_plans(const struct args *a, struct gp_results *results)
 {
+	struct gp_suite_options options = a->options;
 	struct gp_plans plans;
 	int err = gp_plans_open(&plans, a->word[0]);
 
+	if (!a->peers_said)
+		options.only = plans.only;
 	if (!err)
-		err = gp_corun_plans(plans.list, plans.count, &a->options, results, stdout);
+		err = gp_corun_plans(plans.list, plans.count, &options, results, stdout);
 	gp_plans_close(&plans);
 	return err;
 }

@@ -11,6 +11,8 @@
 
 /* The file of a suite's description, one line, in its folder. */
 #define WHAT "what"
+/* Likewise, if its plans are for some peers only. */
+#define PEERS "peers"
 #define DEPTH_MAX 4
 
 static bool is_folder(const char *path)
@@ -104,6 +106,22 @@ static int add_folder(struct gp_plans *plans, const char *path, size_t below, in
 	return err;
 }
 
+/* The first line of the file @name in @folder, without its end; "": there is none. */
+static void first_line(const char *folder, const char *name, char *line, size_t size)
+{
+	char path[2 * PATH_MAX];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	*line = '\0';
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	if (fgets(line, (int)size, file))
+		line[strcspn(line, "\n")] = '\0';
+	fclose(file);
+}
+
 int gp_plans_open(struct gp_plans *plans, const char *word)
 {
 	const char *slash = strrchr(word, '/');
@@ -115,6 +133,7 @@ int gp_plans_open(struct gp_plans *plans, const char *word)
 	if (is_plan_file(word))
 		return add_plan(plans, word, slash ? slash + 1 : word);
 	find_folder(word, path, &below);
+	first_line(path, PEERS, plans->only, sizeof(plans->only));
 	err = add_folder(plans, path, below, 0);
 	if (err || plans->count)
 		return err;
@@ -136,16 +155,12 @@ void gp_plans_close(struct gp_plans *plans)
 
 static void list_one(const char *folder, const char *name, FILE *out)
 {
-	char path[2 * PATH_MAX], line[256] = "";
-	FILE *file;
+	char path[2 * PATH_MAX], line[256];
 
-	snprintf(path, sizeof(path), "%s%s/" WHAT, folder, name);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	if (fgets(line, sizeof(line), file))
-		fprintf(out, "%-13s %s%s", name, line, strchr(line, '\n') ? "" : "\n");
-	fclose(file);
+	snprintf(path, sizeof(path), "%s%s", folder, name);
+	first_line(path, WHAT, line, sizeof(line));
+	if (*line)
+		fprintf(out, "%-13s %s\n", name, line);
 }
 
 void gp_plans_list(FILE *out)

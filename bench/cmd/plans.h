@@ -13,6 +13,7 @@
 struct gp_plans {
 	struct gp_corun_plan *list;
 	size_t count;
+	char only[256]; /* the suite's peers: their files' names without .yaml; "": all */
 };
 
 /** Is @word the name of such a suite, or a folder of plans? */

@@ -29,7 +29,22 @@ static int read_peer(const char *folder, const char *name, struct gp_scheduler *
 	return 0;
 }
 
-static int all_peers(struct gp_schedulers *s, const char *folder)
+/* Is @name, without .yaml, one of the words of @only? */
+static bool is_one_of(const char *name, const char *only)
+{
+	const size_t length = strlen(name) - strlen(".yaml");
+
+	for (only += strspn(only, " "); *only; only += strspn(only, " ")) {
+		const size_t word = strcspn(only, " ");
+
+		if (word == length && !strncmp(only, name, word))
+			return true;
+		only += word;
+	}
+	return false;
+}
+
+static int read_peers(struct gp_schedulers *s, const char *folder, const char *only)
 {
 	struct dirent **entry;
 	int n = scandir(folder, &entry, is_peer, alphasort), err = 0;
@@ -41,12 +56,16 @@ static int all_peers(struct gp_schedulers *s, const char *folder)
 	}
 	s->list = calloc((size_t)n, sizeof(*s->list));
 	for (int i = 0; i < n; i++) {
-		if (s->list && !err)
-			err = read_peer(folder, entry[i]->d_name, &s->list[i]);
+		if (s->list && !err && (!only || !*only || is_one_of(entry[i]->d_name, only)))
+			err = read_peer(folder, entry[i]->d_name, &s->list[s->count++]);
 		free(entry[i]);
 	}
 	free(entry);
-	s->count = s->list ? (size_t)n : 0;
+	if (s->list && !err && !s->count) {
+		fprintf(stderr, "gpreempt-bench: %s: no peer of the suite is there: %s\n", folder,
+			only);
+		err = -ENOENT;
+	}
 	return s->list ? err : -ENOMEM;
 }
 
@@ -63,10 +82,10 @@ static int of_model(struct gp_schedulers *s)
 	return 0;
 }
 
-int gp_schedulers_open(struct gp_schedulers *s, const char *peers)
+int gp_schedulers_open(struct gp_schedulers *s, const char *peers, const char *only)
 {
 	*s = (struct gp_schedulers){ 0 };
-	return peers ? all_peers(s, peers) : of_model(s);
+	return peers ? read_peers(s, peers, only) : of_model(s);
 }
 
 void gp_schedulers_close(struct gp_schedulers *s)

@@ -20,10 +20,11 @@ struct gp_schedulers {
 };
 
 /**
- * @peers: a folder of their files; NULL: the model's schedulers. 0; -ENOENT, -EINVAL: reported;
+ * @peers: a folder of their files; NULL: the model's schedulers. @only: words, the files to take,
+ * without .yaml; NULL or "": all. 0; -ENOENT, -EINVAL: reported;
  * -ENOMEM. Call gp_schedulers_close() in any case.
  */
-int gp_schedulers_open(struct gp_schedulers *schedulers, const char *peers);
+int gp_schedulers_open(struct gp_schedulers *schedulers, const char *peers, const char *only);
 void gp_schedulers_close(struct gp_schedulers *schedulers);
 
 #endif

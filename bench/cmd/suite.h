@@ -18,6 +18,7 @@ struct gp_suite_options {
 	struct gp_rundir *dir; /* for raw samples; NULL: not kept */
 	const char *device;    /* plans run there; NULL: in virtual time */
 	const char *peers;     /* folder of peers, with a device */
+	const char *only;      /* words: the peers to take of it; NULL or "": all */
 	double seconds;	       /* of each plan; 0: as in its file */
 	double offered;	       /* load of all LC clients; 0: published rates */
 };

@@ -54,6 +54,27 @@ class Suites(unittest.TestCase):
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
                     self.assertNotIn("not taken", done.stdout)
 
+    def test_its_own_peers(self):
+        """A suite's file names them; --peers means others."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "a.json"), "w", encoding="ascii") as f:
+                json.dump({"time": 1, "tasks": [{
+                    "id": "one", "load": {"type": "periodic", "frequency": 20},
+                    "client": {"priority": 0, "model_name": "spin:1ms,blocks=2"}}]}, f)
+            names = os.path.join(folder, "peers")
+            for text, status, line in (
+                    ("sequential time-slicing\n", 0, r"(?s)sequential .*time-slicing "),
+                    ("none-such\n", 2, "gpreempt-bench: .*/peers: no peer of the suite is there: "
+                     "none-such\n")):
+                with open(names, "w", encoding="ascii") as f:
+                    f.write(text)
+                done = subprocess.run(
+                    [BENCH, "run", folder, "--device=soft0"], text=True, capture_output=True,
+                    timeout=300, env=dict(os.environ, GPREEMPT_SOFTGPU=f"{folder}/soft.sock"))
+                self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+                self.assertRegex(done.stdout + done.stderr, line)
+                self.assertNotIn("gpreemptd", done.stdout)
+
     def test_a_plan_that_lacks_something(self):
         """The others run anyway, and the exit status reports it."""
         with tempfile.TemporaryDirectory() as folder:
