@@ -13,6 +13,7 @@ libexecdir ?= $(prefix)/libexec
 includedir ?= $(prefix)/include
 mandir    ?= $(prefix)/share/man
 docdir    ?= $(prefix)/share/doc/gpreempt
+exampledir ?= $(docdir)
 unitdir   ?= $(prefix)/lib/systemd/system
 # gpreemptd reads its configuration here: GP_CONFIG_PATH of daemon/config/config.h.
 sysconfdir := /etc

@@ -73,6 +73,7 @@ install: all man completions $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.servic
 	$(Q)$(INSTALL) -m 755 $(DAEMON) $(DESTDIR)$(sbindir)/
 	$(Q)$(INSTALL) -m 644 $(O)/gpreemptd.service systemd/gpreemptd.socket $(DESTDIR)$(unitdir)/
 	$(Q)$(INSTALL) -m 644 daemon/gpreempt.yaml $(DESTDIR)$(docdir)/
+	$(Q)$(INSTALL) -D -m 644 -t $(DESTDIR)$(exampledir) examples/hint.c
 	$(Q)$(INSTALL) -m 755 $(CLI) $(HSAQ_CMD) $(BENCH) $(DESTDIR)$(bindir)/
 	$(Q)$(INSTALL) -m 755 $(LIB) $(PRELOAD) $(LAYER) $(HSAQ) $(DESTDIR)$(libdir)/
 	$(Q)ln -sf libgpreempt.so.$(SOVERSION) $(DESTDIR)$(libdir)/libgpreempt.so
@@ -102,6 +103,7 @@ uninstall:
 		$(DESTDIR)$(bindir)/hsaq $(DESTDIR)$(libdir)/libhsaq.so* \
 		$(DESTDIR)$(sbindir)/gpreemptd $(DESTDIR)$(unitdir)/gpreemptd.service \
 		$(DESTDIR)$(unitdir)/gpreemptd.socket $(DESTDIR)$(docdir)/gpreempt.yaml \
+		$(DESTDIR)$(exampledir)/hint.c \
 		$(DESTDIR)$(includedir)/hsaq.h \
 		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc \
 		$(DESTDIR)$(libdir)/pkgconfig/hsaq.pc
