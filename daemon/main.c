@@ -26,6 +26,7 @@
 #include "daemon/supervise/rundir.h"
 #include "daemon/supervise/spawn.h"
 #include "runtime/duration.h"
+#include "runtime/options.h"
 #include "wire/wire.h"
 
 #define DELETED " (deleted)"
@@ -532,6 +533,8 @@ int main(int argc, char **argv)
 	open_standard();
 	argp_program_version = "gpreemptd " GP_VERSION;
 	argp_err_exit_status = GP_EXIT_USAGE;
+	if (gp_options_check("gpreemptd", options, argc, argv))
+		return GP_EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	if (o.check)
 		return check_config(o.check);

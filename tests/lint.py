@@ -75,6 +75,7 @@ SHARED = {
     # how ELF tables are read: with a C library and without
     "preload/stub/elf.h": {"preload"},
     "bench/gpu/opts.h": {"bench/cmd"},
+    "runtime/options.h": {"bench/cmd"},
     "runtime/duration.h": {"bench/plan", "preload"},
     "runtime/hook.h": {"preload"},
     "runtime/size.h": {"bench/plan", "preload"},

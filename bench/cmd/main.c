@@ -20,6 +20,7 @@
 #include "bench/gpu/opts.h"
 #include "bench/model/policies.h"
 #include "bench/plan/workload.h"
+#include "runtime/options.h"
 
 #define REQUESTS_MAX 100000000u
 #define RUNS_MAX 1000u
@@ -78,8 +79,8 @@ static uint64_t number(struct argp_state *state, const char *name, const char *t
 	uint64_t value;
 
 	if (gp_opts_number(text, &value) || !value || value > max)
-		argp_error(state, "--%s=%s: a number from 1 to %llu is wanted", name, text,
-			   (unsigned long long)max);
+		argp_failure(state, 2, 0, "--%s=%s: a number from 1 to %llu is wanted", name, text,
+			     (unsigned long long)max);
 	return value;
 }
 
@@ -92,8 +93,8 @@ static double real(struct argp_state *state, const char *name, const char *text,
 	if (*text && strspn(text, "0123456789.") == strlen(text))
 		value = strtod(text, &end);
 	if (*end || value <= 0 || value > max)
-		argp_error(state, "--%s=%s: a number above 0, up to %g, is wanted", name, text,
-			   max);
+		argp_failure(state, 2, 0, "--%s=%s: a number above 0, up to %g, is wanted", name,
+			     text, max);
 	return value;
 }
 
@@ -113,17 +114,18 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPT_OUT:
 		if (!*text)
-			argp_error(state, "--out=: the name of a file is wanted");
+			argp_failure(state, 2, 0, "--out=: the name of a file is wanted");
 		a->out = text;
 		return 0;
 	case OPT_DIR:
 		if (!*text)
-			argp_error(state, "--dir=: the name of a folder is wanted");
+			argp_failure(state, 2, 0, "--dir=: the name of a folder is wanted");
 		a->dir = text;
 		return 0;
 	case OPT_DEVICE:
 		if (!*text)
-			argp_error(state, "--device=: soft0, a UUID or a PCI address is wanted");
+			argp_failure(state, 2, 0,
+				     "--device=: soft0, a UUID or a PCI address is wanted");
 		a->options.device = text;
 		return 0;
 	case OPT_OFFERED:
@@ -145,12 +147,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		else if (a->words < WORDS)
 			a->word[a->words++] = text;
 		else
-			argp_error(state, "%s: unexpected argument", text);
+			argp_failure(state, 2, 0,
+				     "%s: unexpected argument; see gpreempt-bench --help", text);
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->command)
-			argp_error(state, "command missing; write list [FILE], run SUITE|PLAN, "
-					  "calibrate SUITE|PLAN, compare FILE FILE, or report DIR");
+			argp_failure(state, 2, 0,
+				     "command missing; write list [FILE], run SUITE|PLAN, "
+				     "calibrate SUITE|PLAN, compare FILE FILE, or report DIR");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -412,6 +416,8 @@ int main(int argc, char **argv)
 	gp_data_path("data/peers", peers);
 	argp_program_version = "gpreempt-bench " GP_VERSION;
 	argp_err_exit_status = 2;
+	if (gp_options_check("gpreempt-bench", argp_options, argc, argv))
+		return 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(args.command, commands[i].name)) {

@@ -543,10 +543,14 @@ class Bench(unittest.TestCase):
                            (("calibrate", "none"), "none: no such suite"),
                            (("run", "shares", "--device=soft9"), "soft9: no such device"),
                            (("run", "shares", "--device=soft"), "soft: no such device"),
+                           (("run", "theory", "--seed"), "--seed: value missing; write --seed=N"),
+                           (("run", "theory", "--wrong-option"),
+                            "gpreempt-bench: --wrong-option: unknown option; see gpreempt-bench --help"),
                            (("run", "theory", "--seed=1x"), "--seed=1x: a number")):
             done = bench(*args)
             self.assertEqual(done.returncode, 2, args)
             self.assertIn(says, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertEqual(done.stdout, "")
 
 

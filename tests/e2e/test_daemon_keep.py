@@ -552,8 +552,9 @@ class Start(Keep):
                      ["--idle-exit=999ms"], ["--idle-exit=86401s"]):
             got, said = self.start_once(*args)
             self.assertEqual(got, 64, said)
-            if args != ["--frobnicate"]:
-                self.assertEqual(said.count("\n"), 1, said)
+            self.assertEqual(said.count("\n"), 1, said)
+            if args == ["--frobnicate"]:
+                self.assertEqual(said, "gpreemptd: --frobnicate: unknown option; see gpreemptd --help\n")
         self.assertTrue(said.endswith("--idle-exit=86401s: write a time from 1s to 86400s\n"),
                         said)
         got, said = self.start_once("start")
