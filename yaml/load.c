@@ -62,6 +62,23 @@ static ssize_t read_file(const char *path, bool guarded, char *text, size_t byte
 	return n;
 }
 
+static const char *next_step(int err)
+{
+	switch (err) {
+	case -EACCES:
+		return "let this user read it";
+	case -EISDIR:
+		return "name a file in it";
+	case -ENOMEM:
+		return "free memory, then try again";
+	case -ENOENT:
+	case -ENOTDIR:
+		return "write it, or name another file";
+	default:
+		return "check the file system, or name another file";
+	}
+}
+
 ssize_t gp_yaml_load(const char *path, bool guarded, char **text, char *why, size_t why_len)
 {
 	struct gp_yaml y = { .name = path, .why = why, .why_len = why_len };
@@ -78,7 +95,8 @@ ssize_t gp_yaml_load(const char *path, bool guarded, char **text, char *why, siz
 	else if (n == -EPERM)
 		gp_yaml_refuse(&y, 0, NULL, NULL, "every user may write to it; run chmod o-w");
 	else if (n < 0)
-		gp_yaml_refuse(&y, 0, NULL, NULL, "cannot read the file: %s", strerror((int)-n));
+		gp_yaml_refuse(&y, 0, NULL, NULL, "cannot read the file: %s; %s", strerror((int)-n),
+			       next_step((int)n));
 	else
 		n = gp_yaml_refuse(&y, 0, NULL, NULL,
 				   "found more than %u bytes; write a shorter file",

@@ -257,7 +257,7 @@ static int check_event(struct gp_yaml *y, const yaml_event_t *e, struct guard *g
 static int not_yaml(struct gp_yaml *y, const yaml_parser_t *parser)
 {
 	if (parser->error == YAML_MEMORY_ERROR) {
-		gp_yaml_refuse(y, 0, NULL, NULL, "out of memory");
+		gp_yaml_refuse(y, 0, NULL, NULL, "out of memory; free some, then try again");
 		return -ENOMEM;
 	}
 	return gp_yaml_refuse(y, parser->problem_mark.line + 1, NULL, NULL,
@@ -505,7 +505,7 @@ int gp_yaml_open(struct gp_yaml *y, const struct gp_yaml_key *keys, const char *
 	yaml_document_delete(&y->document);
 err_say:
 	if (err == -ENOMEM)
-		gp_yaml_refuse(y, 0, NULL, NULL, "out of memory");
+		gp_yaml_refuse(y, 0, NULL, NULL, "out of memory; free some, then try again");
 	return err;
 }
 

@@ -391,7 +391,7 @@ static int take_container(struct gp_yaml *y, const char *text, void *to)
 static int take_pattern(struct gp_yaml *y, const char *text, char **to)
 {
 	if (strpbrk(text, "?[]{}") || strstr(text, "***"))
-		y->right = "patterns know * (within a name) and ** (across /), not ? [ ] { }";
+		y->right = "write * (within a name) or ** (across /), not ? [ ] { }";
 	else if (*text && strlen(text) <= GP_GLOB_MAX)
 		return take_copy(to, text);
 	else
@@ -876,7 +876,7 @@ int gp_config_parse(const char *file, const char *text, size_t bytes,
 	if (!err)
 		err = read_file(&r.yaml, r.config);
 	if (err == -ENOMEM)
-		gp_yaml_refuse(&r.yaml, 0, NULL, NULL, "out of memory");
+		gp_yaml_refuse(&r.yaml, 0, NULL, NULL, "out of memory; free some, then try again");
 	gp_yaml_close(&r.yaml);
 	if (err)
 		gp_config_free(r.config);

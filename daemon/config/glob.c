@@ -115,19 +115,19 @@ static bool is_name(const char *name, size_t bytes, const char *what)
 
 int gp_glob_check(const char *pattern, const char **why)
 {
-	*why = "patterns begin with /";
+	*why = "write a pattern that begins with /";
 	if (*pattern != '/')
 		return -EINVAL;
 	*why = "write 512 bytes at most";
 	if (strlen(pattern) > GP_GLOB_MAX)
 		return -EINVAL;
-	*why = "patterns know * (within a name) and ** (across /), not ? [ ] { }";
+	*why = "write * (within a name) or ** (across /), not ? [ ] { }";
 	if (strpbrk(pattern, "?[]{}"))
 		return -EINVAL;
 	*why = "*** is no pattern, write ** or *";
 	if (strstr(pattern, "***"))
 		return -EINVAL;
-	*why = "no path has //, /./, /../ or a / at its end";
+	*why = "leave out //, /./, /../ and a / at its end: no path has them";
 	for (const char *name = pattern + 1; pattern[1]; name++) {
 		size_t n = strcspn(name, "/");
 

@@ -203,10 +203,10 @@ static void files(void **state)
 	close(fd);
 	unlink(path);
 	assert_null(gp_peer_read("/none/such.yaml", why, sizeof(why)));
-	assert_string_equal(why,
-			    "/none/such.yaml: cannot read the file: No such file or directory");
+	assert_string_equal(why, "/none/such.yaml: cannot read the file: No such file or "
+				 "directory; write it, or name another file");
 	assert_null(gp_peer_read("/", why, sizeof(why)));
-	assert_string_equal(why, "/: cannot read the file: Is a directory");
+	assert_string_equal(why, "/: cannot read the file: Is a directory; name a file in it");
 	assert_null(gp_peer_read("/dev/null", why, sizeof(why)));
 	assert_string_equal(why, "/dev/null: not a regular file; write a text file");
 }

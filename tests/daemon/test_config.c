@@ -631,17 +631,17 @@ static void test_rules_refused(void **state)
 		{ "user", "away", user },
 		{ "group", "alice", group },
 		{ "group", "99999999999", group },
-		{ "cgroup", "system.slice", "patterns begin with /" },
-		{ "cgroup", "", "patterns begin with /" },
-		{ "cgroup", "/a/", "no path has //, /./, /../ or a / at its end" },
-		{ "cgroup", "/a/../b", "no path has //, /./, /../ or a / at its end" },
-		{ "exe", "python3", "patterns begin with /" },
+		{ "cgroup", "system.slice", "write a pattern that begins with /" },
+		{ "cgroup", "", "write a pattern that begins with /" },
+		{ "cgroup", "/a/", "leave out //, /./, /../ and a / at its end: no path has them" },
+		{ "cgroup", "/a/../b",
+		  "leave out //, /./, /../ and a / at its end: no path has them" },
+		{ "exe", "python3", "write a pattern that begins with /" },
 		{ "exe", "/", "write the path of a program, such as /usr/bin/python3*" },
-		{ "exe", "/usr//bin", "no path has //, /./, /../ or a / at its end" },
-		{ "exe", "/a/b[12]",
-		  "patterns know * (within a name) and ** (across /), not ? [ ] { }" },
-		{ "exe", "/a/b?",
-		  "patterns know * (within a name) and ** (across /), not ? [ ] { }" },
+		{ "exe", "/usr//bin",
+		  "leave out //, /./, /../ and a / at its end: no path has them" },
+		{ "exe", "/a/b[12]", "write * (within a name) or ** (across /), not ? [ ] { }" },
+		{ "exe", "/a/b?", "write * (within a name) or ** (across /), not ? [ ] { }" },
 		{ "exe", "/***", "*** is no pattern, write ** or *" },
 		{ "container", "0123456789a", digits },
 		{ "container", "0123456789AB", digits },
@@ -805,7 +805,7 @@ static void test_out_of_memory(void **state)
 
 	assert_int_equal(gp_config_parse("f", text, strlen(text), &names, &c, why, sizeof(why)),
 			 -ENOMEM);
-	assert_string_equal(why, "f: out of memory");
+	assert_string_equal(why, "f: out of memory; free some, then try again");
 	assert_ptr_equal(c, untouched);
 }
 
@@ -827,7 +827,7 @@ static void test_every_allocation(void **state)
 		if (!err)
 			break;
 		assert_int_equal(err, -ENOMEM);
-		assert_string_equal(why, "f: out of memory");
+		assert_string_equal(why, "f: out of memory; free some, then try again");
 		assert_ptr_equal(c, untouched);
 		failed++;
 	}
@@ -881,7 +881,10 @@ static void test_files(void **state)
 	assert_non_null(huge);
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/a", folder);
-	snprintf(line, sizeof(line), "%s: cannot read the file: No such file or directory", path);
+	snprintf(line, sizeof(line),
+		 "%s: cannot read the file: No such file or directory; write it, or name another "
+		 "file",
+		 path);
 	fails_to_load(path, -ENOENT, line);
 
 	/* A FIFO without a writer does not block. */
@@ -914,8 +917,9 @@ static void test_files(void **state)
 	close(fd);
 	unlink(path);
 	fails_to_load("/no\nline", -ENOENT,
-		      "/no?line: cannot read the file: No such file or directory");
-	fails_to_load("/", -EISDIR, "/: cannot read the file: Is a directory");
+		      "/no?line: cannot read the file: No such file or directory; write it, or "
+		      "name another file");
+	fails_to_load("/", -EISDIR, "/: cannot read the file: Is a directory; name a file in it");
 	rmdir(folder);
 	free(huge);
 }

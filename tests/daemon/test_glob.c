@@ -134,18 +134,18 @@ static void test_refused(void **state)
 	static const struct {
 		const char *pattern, *why;
 	} bad[] = {
-		{ "", "patterns begin with /" },
-		{ "a", "patterns begin with /" },
-		{ "*", "patterns begin with /" },
-		{ "**/a", "patterns begin with /" },
-		{ "//", "no path has //, /./, /../ or a / at its end" },
-		{ "/a/", "no path has //, /./, /../ or a / at its end" },
-		{ "/a//b", "no path has //, /./, /../ or a / at its end" },
-		{ "/.", "no path has //, /./, /../ or a / at its end" },
-		{ "/./a", "no path has //, /./, /../ or a / at its end" },
-		{ "/a/..", "no path has //, /./, /../ or a / at its end" },
-		{ "/a?", "patterns know * (within a name) and ** (across /), not ? [ ] { }" },
-		{ "/{a,b}", "patterns know * (within a name) and ** (across /), not ? [ ] { }" },
+		{ "", "write a pattern that begins with /" },
+		{ "a", "write a pattern that begins with /" },
+		{ "*", "write a pattern that begins with /" },
+		{ "**/a", "write a pattern that begins with /" },
+		{ "//", "leave out //, /./, /../ and a / at its end: no path has them" },
+		{ "/a/", "leave out //, /./, /../ and a / at its end: no path has them" },
+		{ "/a//b", "leave out //, /./, /../ and a / at its end: no path has them" },
+		{ "/.", "leave out //, /./, /../ and a / at its end: no path has them" },
+		{ "/./a", "leave out //, /./, /../ and a / at its end: no path has them" },
+		{ "/a/..", "leave out //, /./, /../ and a / at its end: no path has them" },
+		{ "/a?", "write * (within a name) or ** (across /), not ? [ ] { }" },
+		{ "/{a,b}", "write * (within a name) or ** (across /), not ? [ ] { }" },
 		{ "/a***", "*** is no pattern, write ** or *" },
 	};
 	static const char *const good[] = { "/", "/a", "/...", "/.a", "/a..", "/**", "/*/**/*a" };

@@ -527,7 +527,7 @@ class Start(Keep):
     def test_configuration(self):
         path = os.path.join(self.dir, "gpreempt.yaml")
         self.refused(78, path, f"--config={path}")
-        self.refused(78, f"{self.dir}: cannot read the file: Is a directory",
+        self.refused(78, f"{self.dir}: cannot read the file: Is a directory; name a file in it",
                      f"--config={self.dir}")
         with open(path, "w"):
             pass
