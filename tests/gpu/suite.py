@@ -75,9 +75,9 @@ def arguments():
     return parser.parse_args()
 
 
-def defaults(opt):
+def defaults(opt, suite):
     """Fill in missing options: full figures for a card, short ones for a software GPU."""
-    full = {"rounds": 5, "requests": 2000, "kills": 200, "kernels": 1100}
+    full = {"rounds": getattr(suite, "ROUNDS", 5), "requests": 2000, "kills": 200, "kernels": 1100}
     short = {"rounds": 1, "requests": 100, "kills": 20, "kernels": 40}
     for name, value in (short if opt.soft else full).items():
         if getattr(opt, name) is None:
@@ -105,7 +105,7 @@ def main():
         print(f"suite.py: NVIDIA cards here: {harness.cards()} (/dev/nvidia*), {opt.suite} "
               f"takes {gpus}; --soft runs it on the software GPU", file=sys.stderr)
         return 77
-    defaults(opt)
+    defaults(opt, suite)
     signal.signal(signal.SIGALRM, on_alarm)
     signal.alarm(LIMIT_S)
     start = time.monotonic()
