@@ -17,8 +17,8 @@ MODEL_PROGS := $(O)/tests/model/replay
 # With a sanitizer, check-asan runs files that parse or share memory, check-tsan files with
 # threads. Their tests that judge times are skipped: these need a build without a sanitizer.
 # WHOLE=1 runs all files and all tests.
-E2E_ASAN := $(call e2e,cli_attach cli_hsaq cli_run conformance_soft daemon_views layer_soft pytorch \
-	tenant_soft yield_soft)
+E2E_ASAN := $(call e2e,cli_attach cli_hsaq cli_run conformance_soft daemon_views layer_soft \
+	memory_together pytorch tenant_soft yield_soft)
 E2E_TSAN := $(call e2e,callbacks_soft client_soft daemon_soft tenant_soft threads_soft yield_soft)
 # Long runs of the pure core, the theory and the model.
 UNITS_ASAN := $(filter-out $(addprefix $(O)/tests/,bench/test_theory sched/test_hour sched/test_many \
