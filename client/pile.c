@@ -83,7 +83,8 @@ void gp_pile_needs(struct gp_client_device *dev, struct gp_ectx *c)
 	gp_request_needs(&c->requests, gp_client_device_now(dev));
 	end(dev, c);
 	c->kept_pile = true;
-	gp_keep_for(dev, c, c->requests.now->launch_ns);
+	/* If the CPU is slow at times, the wait comes later than usual. */
+	gp_keep_for(dev, c, 2 * c->requests.now->launch_ns);
 }
 
 void gp_pile_wait(struct gp_client_device *dev, struct gp_ectx *c)
