@@ -166,7 +166,7 @@ static uint32_t of_user(const struct gp_daemon *d, uid_t uid)
 	return n;
 }
 
-/* @who has its PID now, so the file is of it, or of a process that has ended. */
+/* gp_quotas_ask() checks afterwards that the process lives: then its PID was its own here. */
 static int watch(struct member *m)
 {
 	m->ended.fd = (int)syscall(SYS_pidfd_open, m->pid, 0u);
