@@ -214,7 +214,7 @@ static char *shared_by(const struct gp_daemon *d, const struct gp_subject *who, 
 	struct gp_verdict verdict;
 
 	gp_rules_find(d->config, who, &verdict);
-	if (!verdict.rule || !verdict.rule->one || verdict.rule->memory.max == UINT64_MAX)
+	if (!verdict.rule || verdict.rule->memory.max == UINT64_MAX)
 		return NULL;
 	*max = verdict.rule->memory.max;
 	return gp_rules_party(d->config, who);

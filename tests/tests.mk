@@ -126,6 +126,8 @@ $(O)/tests/client/test_daemon $(O)/tests/client/test_engine: $(call obj,tests/cl
 $(O)/tests/client/test_daemon: TEST_LIBS := -Wl,--wrap=send,--wrap=sendmsg
 # One lets memory run out, the other changes files during a read.
 $(O)/tests/daemon/test_config: TEST_LIBS += -Wl,--wrap=calloc,--wrap=strdup
+$(O)/tests/daemon/test_quotas: TEST_LIBS += -Wl,--wrap=gp_enroll_read,--wrap=gp_enroll_has_files \
+	-Wl,--wrap=gp_conn_lives,--wrap=gp_conn_say,--wrap=gp_conn_send
 $(O)/tests/daemon/test_proc: TEST_LIBS += -Wl,--wrap=readlinkat
 # Its connections seem to take time.
 $(O)/tests/daemon/test_serve: TEST_LIBS += -Wl,--wrap=gp_loop_cpu_ns
