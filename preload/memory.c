@@ -300,6 +300,11 @@ static struct gp_memory_piece *around(uint64_t at)
 	return p;
 }
 
+bool gp_memory_is_piece(uint64_t at)
+{
+	return around(at);
+}
+
 static struct gp_memory_prop prop(void)
 {
 	return (struct gp_memory_prop){ .type = 1, .location = { 1, gp_memory.device } };

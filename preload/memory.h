@@ -159,6 +159,8 @@ bool gp_memory_on_device(void);
 /** @piece can leave from now on, or no more. It is on the device, with at, bytes and asked set. */
 void gp_memory_list(struct gp_memory_piece *piece);
 void gp_memory_unlist(struct gp_memory_piece *piece);
+/** Is @at in memory that cuMemAlloc() gave, and that can leave? gp_memory.lock held. */
+bool gp_memory_is_piece(uint64_t at);
 /** @context was destroyed: its pieces are gone. */
 void gp_memory_context_gone(void *context);
 

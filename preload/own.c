@@ -266,6 +266,11 @@ int gp_own_retain(int (*driver)(void *, void *), void *name, void *at)
 
 	if (!name || !gp_memory_lock(0))
 		return driver(name, at);
+	/* Without the layer, memory of cuMemAlloc() has none. */
+	if (gp_memory_is_piece((uint64_t)at)) {
+		gp_memory_unlock();
+		return CU_INVALID_VALUE;
+	}
 	m = around((uint64_t)at);
 	if (!m || !m->of->refs)
 		err = driver(m ? &m->of->real : name, at);

@@ -30,6 +30,7 @@ enum what {
 	WHAT_GIVE,
 	WHAT_MAP,
 	WHAT_UNMAP,
+	WHAT_HANDLE, /* another one, of the memory at an address */
 	WHAT_RETAIN, /* a primary context */
 	WHAT_RELEASE
 };
@@ -38,7 +39,8 @@ enum kind {
 	KIND_AT,   /* an address, of a context */
 	KIND_POOL, /* an address, of no context */
 	KIND_ARRAY,
-	KIND_HANDLE, /* of cuMemCreate() */
+	KIND_MEMORY, /* of cuMemCreate(): it has no key */
+	KIND_HANDLE, /* of such memory: one entry for each time that the program got it */
 	KIND_MAP,    /* an address at which such memory is mapped */
 	KIND_PRIMARY /* no memory: a call on a primary context */
 };
@@ -49,8 +51,8 @@ struct gp_quota_entry {
 	int device;
 	uint64_t key, bytes;
 	void *context;
-	struct gp_quota_entry *of; /* KIND_MAP: the memory */
-	unsigned int refs;	   /* KIND_HANDLE: the handle, and each place where it is mapped */
+	struct gp_quota_entry *of; /* KIND_HANDLE, KIND_MAP: the memory */
+	unsigned int refs;	   /* KIND_MEMORY: its handles, and places where it is mapped */
 };
 
 struct limit {
@@ -252,6 +254,7 @@ static const struct rule rules[GP_CALL_IDS] = {
 	[GP_ID_cuMemRelease] = { WHAT_GIVE, KIND_HANDLE, first, false },
 	[GP_ID_cuArrayDestroy] = { WHAT_GIVE, KIND_ARRAY, first, false },
 	[GP_ID_cuMipmappedArrayDestroy] = { WHAT_GIVE, KIND_ARRAY, first, false },
+	[GP_ID_cuMemRetainAllocationHandle] = { WHAT_HANDLE, KIND_HANDLE, NULL, false },
 	[GP_ID_cuMemMap] = { WHAT_MAP, KIND_MAP, second, false },
 	[GP_ID_cuMemUnmap] = { WHAT_UNMAP, KIND_MAP, second, false },
 	[GP_ID_cuDevicePrimaryCtxRetain] = { WHAT_RETAIN, KIND_PRIMARY, NULL, false },
@@ -373,9 +376,13 @@ static const struct limit *charge(int device, uint64_t bytes)
 
 static void drop(struct gp_quota_entry *e)
 {
-	if (e->refs > 1) {
-		e->refs--;
-		return;
+	struct gp_quota_entry *const of = e->of;
+
+	if (of) {
+		free(e);
+		if (--of->refs)
+			return;
+		e = of;
 	}
 	uncount(e->device, e->bytes);
 	free(e);
@@ -485,35 +492,61 @@ static void show(int device)
 	gp_memory_changed(quota.uuid[device]);
 }
 
+/* A handle or a place of @of. */
+static struct gp_quota_entry *new_part(enum kind kind, struct gp_quota_entry *of)
+{
+	struct gp_quota_entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	*e = (struct gp_quota_entry){ .kind = kind, .device = of->device, .of = of };
+	of->refs++;
+	return e;
+}
+
+static struct gp_quota_entry *new_entry(enum kind kind, int device, uint64_t bytes)
+{
+	const bool handle = kind == KIND_HANDLE;
+	struct gp_quota_entry *e = calloc(1, sizeof(*e)), *part;
+
+	if (!e)
+		return NULL;
+	*e = (struct gp_quota_entry){
+		.kind = handle ? KIND_MEMORY : kind,
+		.device = device,
+		.bytes = bytes,
+	};
+	if (kind == KIND_AT || kind == KIND_ARRAY)
+		gp_memory_cuda.ctx_get_current(&e->context);
+	part = handle ? new_part(kind, e) : e;
+	if (!part)
+		free(e);
+	return part;
+}
+
 static int take(struct gp_quota_call *c, const struct rule *rule)
 {
 	const int device = device_of(c->id, c->arg);
 	const struct limit *full;
 	struct gp_quota_entry *e;
-	uint64_t had;
+	uint64_t had, bytes;
 
 	if (device < 0)
 		return 0;
 	if (is_together() && !atomic_load(&quota.joined))
 		gp_quota_join();
-	e = calloc(1, sizeof(*e));
+	bytes = rule->bytes(c->arg);
+	e = new_entry(rule->kind, device, bytes);
 	if (!e)
 		return CU_OUT_OF_MEMORY;
-	*e = (struct gp_quota_entry){
-		.kind = rule->kind,
-		.device = device,
-		.bytes = rule->bytes(c->arg),
-		.refs = 1,
-	};
-	if (rule->kind == KIND_AT || rule->kind == KIND_ARRAY)
-		gp_memory_cuda.ctx_get_current(&e->context);
 	pthread_mutex_lock(&quota.lock);
 	read_uuid(device);
-	full = charge(device, e->bytes);
+	full = charge(device, bytes);
 	had = full == &quota.together ? had_together(device) : quota.had[device];
 	pthread_mutex_unlock(&quota.lock);
 	if (full) {
-		say_full(full, e->bytes, had);
+		say_full(full, bytes, had);
+		free(e->of);
 		free(e);
 		return CU_OUT_OF_MEMORY;
 	}
@@ -534,31 +567,44 @@ static void taken(struct gp_quota_call *c, const struct rule *rule, bool ok)
 	}
 }
 
-/* ---- memory that is mapped -------------------------------------------------------- */
+/* ---- memory of handles -------------------------------------------------------- */
 
-/* Memory of another process has no entry. */
-static struct gp_quota_entry *map(const uint64_t *arg)
+static const struct gp_quota_entry *mapped_around(uint64_t at)
 {
-	struct gp_quota_entry *of = *find(KIND_HANDLE, arg[3]);
-	struct gp_quota_entry *e = of ? calloc(1, sizeof(*e)) : NULL;
-
-	if (!e)
-		return NULL;
-	of->refs++;
-	*e = (struct gp_quota_entry){
-		.kind = KIND_MAP,
-		.key = arg[0],
-		.bytes = arg[1],
-		.device = of->device,
-		.of = of,
-	};
-	return e;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct gp_quota_entry *e = quota.bucket[i]; e; e = e->next)
+			if (e->kind == KIND_MAP && at - e->key < e->bytes)
+				return e;
+	return NULL;
 }
 
-static void unmapped(struct gp_quota_entry *e)
+/* The call adds a handle, or a place, to memory. That of another process has no entry. */
+static int add(struct gp_quota_call *c, const struct rule *rule)
 {
-	drop(e->of);
-	free(e);
+	const bool maps = rule->what == WHAT_MAP;
+	const struct gp_quota_entry *by = maps ? *find(KIND_HANDLE, c->arg[3]) :
+						 mapped_around(c->arg[1]);
+	struct gp_quota_entry *e = by ? new_part(rule->kind, by->of) : NULL;
+
+	if (e && maps) {
+		e->key = c->arg[0];
+		e->bytes = c->arg[1];
+	}
+	c->entry = e;
+	return by && !e ? CU_OUT_OF_MEMORY : 0;
+}
+
+static void added(struct gp_quota_call *c, const struct rule *rule, bool ok)
+{
+	struct gp_quota_entry *e = c->entry;
+
+	if (!ok) {
+		drop(e);
+		return;
+	}
+	if (rule->what == WHAT_HANDLE)
+		memcpy(&e->key, (const void *)c->arg[0], sizeof(e->key));
+	insert(e);
 }
 
 /* All that is mapped in a range, as a list. */
@@ -580,7 +626,7 @@ static void each_unmapped(struct gp_quota_entry *list, bool ok)
 	for (struct gp_quota_entry *e = list, *next; e; e = next) {
 		next = e->next;
 		if (ok)
-			unmapped(e);
+			drop(e);
 		else
 			insert(e);
 	}
@@ -640,6 +686,7 @@ int gp_quota_begin(struct gp_quota_call *c, enum gp_call_id id, const uint64_t *
 {
 	static struct gp_quota_entry primary = { .kind = KIND_PRIMARY };
 	const struct rule *rule = &rules[id];
+	int err = 0;
 
 	if (gp_engine_state() || gp_engine_inside())
 		return 0;
@@ -654,12 +701,12 @@ int gp_quota_begin(struct gp_quota_call *c, enum gp_call_id id, const uint64_t *
 	pthread_mutex_lock(&quota.lock);
 	if (rule->what == WHAT_GIVE)
 		c->entry = take_out(rule->kind, arg[0]);
-	else if (rule->what == WHAT_MAP)
-		c->entry = map(arg);
+	else if (rule->what == WHAT_MAP || rule->what == WHAT_HANDLE)
+		err = add(c, rule);
 	else if (rule->what == WHAT_UNMAP)
 		c->entry = unmap(arg);
 	pthread_mutex_unlock(&quota.lock);
-	return 0;
+	return err;
 }
 
 static void given(struct gp_quota_entry *e, bool ok)
@@ -668,14 +715,6 @@ static void given(struct gp_quota_entry *e, bool ok)
 		drop(e);
 	else
 		insert(e);
-}
-
-static void mapped(struct gp_quota_entry *e, bool ok)
-{
-	if (ok)
-		insert(e);
-	else
-		unmapped(e);
 }
 
 void gp_quota_end(struct gp_quota_call *c, int result)
@@ -693,7 +732,8 @@ void gp_quota_end(struct gp_quota_call *c, int result)
 		given(c->entry, ok);
 		break;
 	case WHAT_MAP:
-		mapped(c->entry, ok);
+	case WHAT_HANDLE:
+		added(c, rule, ok);
 		break;
 	case WHAT_UNMAP:
 		each_unmapped(c->entry, ok);

@@ -188,8 +188,21 @@ def fork(mib):
         os.waitpid(pid, 0)
 
 
+def by_address(gpu, handle, size):
+    """Another handle of that memory, for @handle."""
+    at, new = C.c_uint64(), C.c_uint64()
+    gpu.call("cuMemAddressReserve", C.byref(at), size, C.c_size_t(0), C.c_uint64(0), C.c_uint64(0))
+    gpu.call("cuMemMap", at, size, C.c_size_t(0), handle, C.c_uint64(0))
+    error = gpu.lib.cuMemRetainAllocationHandle(C.byref(new), C.c_void_p(at.value))
+    gpu.call("cuMemRelease", handle)
+    gpu.call("cuMemUnmap", at, size)
+    gpu.call("cuMemAddressFree", at, size)
+    return error, new
+
+
 def limit(mib):
-    """Lines to memory: alloc MIB, create MIB, free, drop, reset, info. The answer is CUDA's error."""
+    """Lines to memory: alloc MIB, create MIB, free, drop, reset, info. retain gets a handle of the last alloc.
+    again replaces the last handle by another one of its memory. The answer is CUDA's error."""
     gpu = worker.Gpu()
     at, handle = [], []
     info = C.c_void_p()
@@ -215,6 +228,10 @@ def limit(mib):
             error = gpu.lib.cuMemFree_v2(at.pop())
         elif word == "drop":
             error = gpu.lib.cuMemRelease(handle.pop())
+        elif word == "retain":
+            error = gpu.lib.cuMemRetainAllocationHandle(C.byref(new), C.c_void_p(at[-1].value))
+        elif word == "again":
+            error, handle[-1] = by_address(gpu, handle[-1], size)
         elif word == "sleep":
             time.sleep(float(args[0]))
             error = 0

@@ -51,6 +51,17 @@ class Limits(MemoryRig):
                                      "free", "free"), ["0"] * 6)
             self.assertEqual(self.info(be), (MAX_MIB, MAX_MIB))
 
+    def test_handle_by_address(self):
+        """It counts as the first one does, whether the memory can leave or not."""
+        for how in "--mem=:24MiB", "--mem=24MiB:24MiB":
+            be = self.limited(how)
+            self.assertEqual(self.do(be, "create 16", "again 16", "create 16"), ["0", "0", str(NO_MEMORY)])
+            self.assertEqual(self.info(be), (8, 24))
+            self.assertEqual(self.do(be, "again 16", "drop", "create 16", "drop"), ["0"] * 4)
+            # Memory of cuMemAlloc has no handle, as without gpreempt.
+            self.assertEqual(self.do(be, "alloc 2", "retain"), ["0", "1"])
+            self.assertEqual(self.info(be), (22, 24))
+
     def test_context_that_is_reset(self):
         """Its memory of the driver's own is gone, and counts no more."""
         be = self.limited("--mem=:2MiB")

@@ -294,6 +294,61 @@ static void counts_handles(void **state)
 	assert_int_equal(CALL(cuMemRelease, 0, handle), 0);
 }
 
+/* Each handle that the program gets by an address has to be released, too. */
+static void counts_each_handle(void **state)
+{
+	struct gp_memory_prop prop = { .type = 1, .location = { 1, 0 } };
+	const uint64_t at = 0x10000, elsewhere = 0x50000;
+	uint64_t handle = 9, again = 9, other = 11;
+
+	assert_int_equal(CALL(cuMemCreate, 0, WORD(&handle), KIB, WORD(&prop), 0), 0);
+	assert_int_equal(CALL(cuMemRetainAllocationHandle, 0, WORD(&again), at), 0);
+	assert_int_equal(CALL(cuMemMap, 0, at, KIB, 0, handle, 0), 0);
+	assert_int_equal(CALL(cuMemRetainAllocationHandle, 0, WORD(&again), at + KIB - 1), 0);
+	assert_int_equal(CALL(cuMemRetainAllocationHandle, 1, WORD(&again), at), 1);
+	assert_int_equal(CALL(cuMemRetainAllocationHandle, 0, WORD(&again), at + KIB), 0);
+	assert_int_equal(CALL(cuMemRetainAllocationHandle, 0, WORD(&again), at - 1), 0);
+	assert_int_equal(CALL(cuMemRelease, 0, handle), 0);
+	assert_int_equal(CALL(cuMemUnmap, 0, at, KIB), 0);
+	assert_int_equal(gp_quota_had(0), KIB);
+	assert_int_equal(CALL(cuMemRelease, 1, again), 1);
+	/* It is mapped by that handle, released, and retained by another value. */
+	assert_int_equal(CALL(cuMemMap, 0, at, KIB, 0, again, 0), 0);
+	assert_int_equal(CALL(cuMemRelease, 0, again), 0);
+	assert_int_equal(CALL(cuMemRetainAllocationHandle, 0, WORD(&other), at), 0);
+	assert_int_equal(CALL(cuMemUnmap, 0, at, KIB), 0);
+	assert_int_equal(CALL(cuMemMap, 0, elsewhere, KIB, 0, other, 0), 0);
+	assert_int_equal(CALL(cuMemRelease, 0, other), 0);
+	assert_int_equal(gp_quota_had(0), KIB);
+	assert_int_equal(CALL(cuMemUnmap, 0, elsewhere, KIB), 0);
+	assert_int_equal(gp_quota_had(0), 0);
+	assert_int_equal(CALL(cuMemRelease, 0, other), 0);
+}
+
+/* Memory without handles, and the driver answers one all the same. */
+static void has_handles_of_handles_only(void **state)
+{
+	uint64_t at = 0x10000, handle = 9;
+
+	assert_int_equal(CALL(cuMemAlloc_v2, 0, WORD(&at), KIB), 0);
+	assert_int_equal(CALL(cuMemRetainAllocationHandle, 0, WORD(&handle), at), 0);
+	assert_int_equal(CALL(cuMemFree_v2, 0, at), 0);
+	assert_int_equal(gp_quota_had(0), 0);
+	assert_int_equal(CALL(cuMemRelease, 0, handle), 0);
+}
+
+/* A handle past the limit has no memory that counts. */
+static void refuses_handles(void **state)
+{
+	struct gp_memory_prop prop = { .type = 1, .location = { 1, 0 } };
+	uint64_t handle = 9;
+
+	assert_int_equal(CALL(cuMemCreate, 0, WORD(&handle), MAX + 1, WORD(&prop), 0),
+			 CU_OUT_OF_MEMORY);
+	assert_int_equal(CALL(cuMemCreate, 2, WORD(&handle), MAX, WORD(&prop), 0), 2);
+	assert_int_equal(gp_quota_had(0), 0);
+}
+
 static void contexts_take_theirs_along(void **state)
 {
 	void *primary = (void *)0x88, *own = context;
@@ -519,6 +574,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(counts_pools, setup, teardown),
 		cmocka_unit_test_setup_teardown(counts_pitch_and_arrays, setup, teardown),
 		cmocka_unit_test_setup_teardown(counts_handles, setup, teardown),
+		cmocka_unit_test_setup_teardown(counts_each_handle, setup, teardown),
+		cmocka_unit_test_setup_teardown(has_handles_of_handles_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(refuses_handles, setup, teardown),
 		cmocka_unit_test_setup_teardown(contexts_take_theirs_along, setup, teardown),
 		cmocka_unit_test_setup_teardown(limits_what_is_reported, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_share_one_limit, setup, teardown),
