@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/text.h"
 #include "runtime/duration.h"
 #include "runtime/hook.h"
 #include "runtime/size.h"
+#include "wire/rule.h"
 
 #define RULE_MS 1000
 #define IDLE_MIN_NS 10000000ull
@@ -70,26 +70,15 @@ int gp_limits_parse_idle(struct gp_limits_args *args, const char *text)
 int gp_rule_ask(const char *class_text, struct gp_wire_ruled *ruled, char refusal[GP_WIRE_TEXT_LEN])
 {
 	struct gp_class_request request;
-	union gp_wire_msg msg;
 	const char *why;
-	GP_CLOSE int fd = -1;
 	int err;
 
-	*ruled = (struct gp_wire_ruled){ .memory_min = GP_WIRE_UNKNOWN,
-					 .memory_max = GP_WIRE_UNKNOWN,
-					 .host_memory = GP_WIRE_UNKNOWN };
 	if (gp_class_request_parse(class_text, &request, &why))
-		return -EINVAL;
-	fd = gp_wire_daemon_connect();
-	if (fd < 0)
-		return fd;
-	gp_wire_init(&msg, GP_WIRE_RULE);
-	gp_class_request_to_wire(&request, &msg.ask_class.request);
-	err = gp_wire_call(fd, &msg, RULE_MS);
-	if (err == -EPERM && msg.head.type == GP_WIRE_SAID)
-		snprintf(refusal, GP_WIRE_TEXT_LEN, "%s", msg.said.text);
-	if (!err)
-		*ruled = msg.ruled;
+		request.cls.cls = GP_CLASS_NONE;
+	err = gp_wire_ask_rule(&request, ruled, refusal, RULE_MS);
+	/* A pool is for the class that it has. */
+	if (err == -EPERM)
+		ruled->pool = 0;
 	return err;
 }
 
@@ -150,9 +139,9 @@ void gp_limits_follow(struct gp_limits_args *args, const char *class_text,
 int gp_limits_set(const char *verb, struct gp_limits_args *args, const struct gp_wire_ruled *ruled)
 {
 	struct gp_size_range range = { 0, UINT64_MAX };
-	int err = 0;
+	int err = setenv("GPREEMPT_MEMORY_ASKED", "1", 1) ? -errno : 0;
 
-	if (args->memory) {
+	if (!err && args->memory) {
 		/* Without a value it is none, and has no limits. */
 		(void)gp_parse_size_range(args->memory, &range);
 		lower_min(verb, &range, ruled);

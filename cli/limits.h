@@ -33,7 +33,8 @@ int gp_limits_parse_hook(struct gp_limits_args *args, const char *text);
 int gp_limits_parse_idle(struct gp_limits_args *args, const char *text);
 /**
  * What do gpreemptd's rules say on this process with class @class_text? 0; -EPERM: @refusal has
- * the reason; another errno. Without an answer @ruled has no limits.
+ * the reason, and @ruled the limits all the same; another errno. Without an answer @ruled has no
+ * limits.
  */
 int gp_rule_ask(const char *class_text, struct gp_wire_ruled *ruled,
 		char refusal[GP_WIRE_TEXT_LEN]);

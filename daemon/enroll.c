@@ -747,7 +747,8 @@ void gp_enroll_rule(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 		err = -EINVAL;
 	if (!err)
 		gp_rules_find(d->config, &who, &verdict);
-	if (!err && !may_have_any(&who))
+	/* Class none stands for the one that it gets. */
+	if (!err && asked.cls.cls != GP_CLASS_NONE && !may_have_any(&who))
 		err = gp_rules_may(d->config, &who, &asked, why, sizeof(why));
 	gp_proc_clear(&who);
 	if (err) {

@@ -27,8 +27,6 @@ static uint64_t freed, tried_ns;
 
 void gp_memory_hook_start(const char *text)
 {
-	if (!text)
-		return;
 	is_set = !gp_hook_parse(text, &hook);
 	if (!is_set)
 		gp_log(GP_LOG_WARN,

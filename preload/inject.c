@@ -117,7 +117,7 @@ static void start(void)
 	hooks.predict = !hooks.auto_hold && (!predict || strcmp(predict, "0"));
 	hooks.memory = gp_memory_stat;
 	hooks.managed = gp_quota_join;
-	gp_memory_start(hooks.request.cls.cls == GP_CLASS_LC);
+	gp_memory_start(hooks.request.cls.cls == GP_CLASS_LC, hooks.request.cls.cls == GP_CLASS_BE);
 	hooks.pile = !hooks.auto_hold && (!pile || strcmp(pile, "0"));
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);

@@ -12,6 +12,7 @@
 #include "preload/host.h"
 #include "preload/own.h"
 #include "preload/quota.h"
+#include "preload/settings.h"
 #include "runtime/duration.h"
 #include "runtime/log.h"
 #include "runtime/size.h"
@@ -91,19 +92,6 @@ bool gp_memory_is_loaded(void)
 	return atomic_load(&loaded) == 1;
 }
 
-static void limit_host(void)
-{
-	const char *text = secure_getenv("GPREEMPT_MEMORY_HOST");
-	uint64_t most;
-
-	if (!text)
-		return;
-	if (gp_parse_size(text, &most))
-		gp_log(GP_LOG_WARN, "GPREEMPT_MEMORY_HOST=%s: not a size; it is no limit", text);
-	else
-		gp_host_limit(most);
-}
-
 /* Memory of an LC program leaves only so. */
 static void start_idle(void)
 {
@@ -117,59 +105,33 @@ static void start_idle(void)
 		gp_memory.idle_ns = 0;
 		return;
 	}
-	limit_host();
 	if (!atomic_load(&gp_quota_on))
 		gp_quota_start(UINT64_MAX, NULL);
 	atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
 }
 
-static bool is_set(const char *name)
+void gp_memory_start(bool lc, bool be)
 {
-	const char *text = secure_getenv(name);
+	struct gp_memory_settings s;
 
-	return text && strcmp(text, "0");
-}
-
-static void start_rule(uint64_t max, const char *rule)
-{
-	const char *as = secure_getenv("GPREEMPT_MEMORY_AS");
-
-	if (as && !strcmp(as, "one"))
-		gp_quota_start_together(max, rule);
-	else
-		gp_quota_start(max, rule);
-}
-
-void gp_memory_start(bool lc)
-{
-	struct gp_size_range limits = { 0, UINT64_MAX };
-	const char *text = secure_getenv("GPREEMPT_MEMORY");
-	const char *rule = secure_getenv("GPREEMPT_MEMORY_MAX");
-	uint64_t max = UINT64_MAX;
-
-	asks = lc;
-	if (rule && gp_parse_size(rule, &max))
-		gp_log(GP_LOG_WARN, "GPREEMPT_MEMORY_MAX=%s: not a size; it is no limit", rule);
-	if (max != UINT64_MAX)
-		start_rule(max, secure_getenv("GPREEMPT_MEMORY_RULE"));
+	gp_memory_settings_read(&s, be);
+	asks = lc || s.turns;
+	gp_host_limit(s.host);
+	if (s.max != UINT64_MAX && s.one)
+		gp_quota_start_together(s.max, s.rule);
+	else if (s.max != UINT64_MAX)
+		gp_quota_start(s.max, s.rule);
 	if (lc)
 		start_idle();
-	if (!text || !strcmp(text, "0"))
+	if (!s.leaves)
 		return;
-	if (strcmp(text, "1") && gp_parse_size_range(text, &limits)) {
-		gp_log(GP_LOG_WARN,
-		       "GPREEMPT_MEMORY=%s: not 1 or MIN:MAX; memory of this process stays", text);
-		return;
-	}
-	gp_memory.min = limits.min;
-	gp_memory.takes_turns = is_set("GPREEMPT_MEMORY_TURNS");
+	gp_memory.min = s.limits.min;
+	gp_memory.takes_turns = s.turns;
 	/* Programs that take turns come back at theirs, by a move. */
-	if (!gp_memory.takes_turns)
-		gp_memory_hook_start(secure_getenv("GPREEMPT_MEMORY_HOOK"));
-	asks |= gp_memory.takes_turns;
-	limit_host();
-	if (limits.max < max || max == UINT64_MAX)
-		gp_quota_start(limits.max, NULL);
+	if (!s.turns && *s.hook)
+		gp_memory_hook_start(s.hook);
+	if (s.limits.max < s.max || s.max == UINT64_MAX)
+		gp_quota_start(s.limits.max, NULL);
 	atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
 }
 

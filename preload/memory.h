@@ -126,8 +126,8 @@ extern struct gp_memory_cuda {
 
 /* memory.c */
 
-/** As GPREEMPT_MEMORY asks. @asks: an allocation that does not fit asks others for room. */
-void gp_memory_start(bool asks);
+/** By settings.h. @lc: an allocation that does not fit asks others for room; @be: it may leave. */
+void gp_memory_start(bool lc, bool be);
 /** CLOCK_MONOTONIC. */
 uint64_t gp_memory_now_ns(void);
 /** gp_memory_cuda is whole. */

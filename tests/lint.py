@@ -72,6 +72,9 @@ SHARED = {
     "runtime/log.h": {"preload"},
     # where its layer counts memory beside others
     "wire/quota.h": {"preload"},
+    # and how it asks for the rule of its process
+    "wire/rule.h": {"preload"},
+    "wire/wire.h": {"preload"},
     # how ELF tables are read: with a C library and without
     "preload/stub/elf.h": {"preload"},
     "bench/gpu/opts.h": {"bench/cmd"},

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from rig import CLI, Rig, TOP
+from rig import BUILD, CLI, FACE, Rig, TOP
 
 APP = os.path.join(TOP, "tests/e2e/memory_app.py")
 MEMORY_MIB, BE_MIB, LC_MIB = 128, 96, 64
@@ -20,17 +20,26 @@ class MemoryRig(Rig):
         self.env.update(GPREEMPT_SOFTGPU_MEMORY=str(MEMORY_MIB), GPREEMPT_SOFTGPU_LINK="50000",
                         GPREEMPT_SOFTGPU_FAULTS=self.faults)
 
-    def app(self, cls, mib, *how, role=None, weight=None):
-        name = f"{cls}:{weight}" if weight else cls
+    def start(self, cls, words, env):
+        """@words: a program of memory_app.py. Its errors go where said(@cls) finds them."""
         with open(os.path.join(self.dir, cls), "a") as err:
-            proc = subprocess.Popen(
-                [CLI, "run", f"--class={name}", "--device=soft0", *how, "--", sys.executable, APP,
-                 role or cls, str(mib)], env={**self.env, "GP_BUILD": os.environ.get(
-                     "GP_BUILD", os.path.join(TOP, "build"))}, text=True, stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=err)
+            proc = subprocess.Popen(words, env={"GP_BUILD": BUILD, **env}, text=True, stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, stderr=err)
         self.programs.append(proc)
         self.assertEqual(proc.stdout.readline(), "ready\n", self.said(cls))
         return proc
+
+    def app(self, cls, mib, *how, role=None, weight=None):
+        name = f"{cls}:{weight}" if weight else cls
+        return self.start(cls, [CLI, "run", f"--class={name}", "--device=soft0", *how, "--", sys.executable, APP,
+                                role or cls, str(mib)], self.env)
+
+    def injected(self, cls, role="limit", **env):
+        """Without gpreempt run, as in a container."""
+        preload = f"{BUILD}/lib/libgpreempt-preload.so"
+        return self.start(cls, [sys.executable, APP, role, "0"], {
+            **self.env, "GPREEMPT_CLASS": cls, "GPREEMPT_BACKEND": "softgpu", "LD_LIBRARY_PATH": FACE,
+            "LD_PRELOAD": preload, "CUDA_INJECTION64_PATH": preload, **env})
 
     def said(self, role):
         with open(os.path.join(self.dir, role)) as f:
@@ -40,6 +49,9 @@ class MemoryRig(Rig):
         lc.stdin.write(line + "\n")
         lc.stdin.flush()
         return lc.stdout.readline()
+
+    def do(self, proc, *lines):
+        return [self.take(proc, line).strip() for line in lines]
 
     def give(self, lc):
         self.assertEqual(self.take(lc, "give"), "gave\n")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gpreempt cdi, and containers of podman that have it, as tenants of the host's gpreemptd."""
+import glob
 import json
 import os
 import shutil
@@ -10,7 +11,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import BUILD, CLI, FACE, PATIENCE_S, Rig  # noqa: E402
+from memory_rig import APP, NO_MEMORY  # noqa: E402
+from rig import BUILD, CLI, FACE, PATIENCE_S, TOP, Rig  # noqa: E402
 import test_daemon_soft  # noqa: E402
 
 CLASSES = "gpreempt.io/class"
@@ -179,7 +181,7 @@ class Podman(test_daemon_soft.Daemon):
 
     def gpu_spec(self):
         """The GPU's own device, with the programs of the build and the system's libraries."""
-        paths = {BUILD: BUILD, "/usr": "/usr", self.gpu: "/gpu"}
+        paths = {BUILD: BUILD, "/usr": "/usr", self.gpu: "/gpu", f"{TOP}/tests": f"{TOP}/tests"}
         # Of a real GPU, the device file can be locked. This one has a file in the folder.
         mounts = [{"hostPath": at, "containerPath": to,
                    "options": ["rw" if at == self.gpu else "ro", "rbind"]}
@@ -212,19 +214,19 @@ class Podman(test_daemon_soft.Daemon):
                 self.cdi, *self.podman("run", "-i", "--rm", "--network=none", *options, *devices,
                                        "gpreempt-test", *command)]
 
-    def contain(self, device, program="be", args=(), options=(), log=None):
-        """A program in a container. @device: of the class; None: without gpreempt."""
+    def contain(self, device, program="be", args=(), options=(), log=None, command=None):
+        """A program in a container: one of the bench's, or @command. @device: of the class; None: without
+        gpreempt."""
         devices = [f"{CLASSES}={device}"] if device else []
         pidfile = os.path.join(self.dir, f"pid{len(self.programs)}")
-        words = self.run_words(devices, os.path.join(BUILD, "bench", program), "--iters=100000",
-                               *args, options=(f"--pidfile={pidfile}", *options))
+        command = command or [os.path.join(BUILD, "bench", program), "--iters=100000", *args]
+        words = self.run_words(devices, *command, options=(f"--pidfile={pidfile}", *options))
         env = {k: v for k, v in self.env.items() if not k.startswith("GPREEMPT_")}
         proc = subprocess.Popen(words, env=env, text=True, stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, stderr=log)
         self.programs.append(proc)
         self.addCleanup(self.end_container, proc, pidfile)
-        line = proc.stdout.readline()
-        self.assertIn("ready pid=1 ", line)
+        self.assertRegex(proc.stdout.readline(), r"^ready( pid=1 .*)?\n$")
         with open(pidfile) as f:
             return int(f.read())
 
@@ -308,6 +310,42 @@ class Podman(test_daemon_soft.Daemon):
         run("fast", f"{namespace}=research")
         self.eventually("a refusal", lambda: "gpreempt.io/class: found 'fast'" in self.said())
         self.assertEqual(self.classes(), {allowed: "be:50", given: "be:20"})
+
+    def remove_cgroup(self, path):
+        """podman leaves the pod's own, in each hierarchy."""
+        for at in glob.glob(f"/sys/fs/cgroup{path}") + glob.glob(f"/sys/fs/cgroup/*{path}"):
+            for folder, _, _ in os.walk(at, topdown=False):
+                os.rmdir(folder)
+
+    def test_one_limit_of_memory_for_a_pod(self):
+        """By the rule of its cgroup, for all its containers together, and nobody else."""
+        pod = f"/gpreempt-test-{os.getpid()}"
+        self.addCleanup(self.remove_cgroup, pod)
+        self.start_daemon(f"rules:\n- cgroup: {pod}\n  max_class: lc\n  as: one\n  memory: {{max: 32MiB}}\n")
+
+        def run(device, *options, log=None):
+            self.contain(device, options=(f"--env=GP_BUILD={BUILD}", *options), log=log,
+                         command=["/usr/bin/python3", APP, "limit", "0"])
+            return self.programs[-1]
+
+        def do(proc, line):
+            proc.stdin.write(f"{line}\n")
+            proc.stdin.flush()
+            return proc.stdout.readline().strip()
+
+        inside = f"--cgroup-parent={pod}"
+        path = os.path.join(self.dir, "stderr")
+        with open(path, "w") as log:
+            train, server, other = run("be-50", inside), run("lc", inside, log=log), run("be")
+        self.assertEqual(do(train, "alloc 24"), "0")
+        self.assertEqual(do(server, "alloc 16"), str(NO_MEMORY))
+        with open(path) as said:
+            self.eventually("the refusal", lambda: (
+                "the processes of its cgroup have 24MiB of their 32MiB, by the rule at ") in said.read())
+        self.assertEqual([do(server, line) for line in ("info", "alloc 8")], ["0 8 32", "0"])
+        self.assertEqual(do(other, "alloc 64"), "0")
+        self.assertEqual(do(train, "free"), "0")
+        self.assertEqual(do(server, "alloc 24"), "0")
 
     def samples(self):
         """Sample -> value."""

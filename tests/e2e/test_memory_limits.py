@@ -23,9 +23,6 @@ class Limits(MemoryRig):
     def limited(self, *how):
         return self.app("be", 0, *how, role="limit")
 
-    def do(self, proc, *lines):
-        return [self.take(proc, line).strip() for line in lines]
-
     def info(self, proc):
         error, free, total = map(int, self.take(proc, "info").split())
         self.assertEqual(error, 0)
@@ -201,8 +198,7 @@ class Rules(MemoryRig, Daemon):
                           "  memory: {min: 16MiB, max: 32MiB}\n")
         self.rule = f"the rule at {self.dir}/gpreempt.yaml:2 (user {os.getuid()})"
 
-    def refuses(self, cls, *how):
-        proc = self.app(cls, 0, *how, role="limit")
+    def refuses(self, proc, cls):
         self.assertEqual([self.take(proc, line) for line in ("alloc 24", "alloc 16", "alloc 8")],
                          ["0\n", f"{NO_MEMORY}\n", "0\n"])
         self.assertEqual(self.take(proc, "info"), "0 0 32\n")
@@ -212,12 +208,35 @@ class Rules(MemoryRig, Daemon):
         return proc
 
     def test_rule_is_stricter(self):
-        self.refuses("be", "--mem=:64MiB")
+        self.refuses(self.app("be", 0, "--mem=:64MiB", role="limit"), "be")
 
     def test_without_mem(self):
-        proc = self.refuses("be")
+        proc = self.refuses(self.app("be", 0, role="limit"), "be")
         self.assertEqual(self.rows()[proc.pid]["memory"]["movable_bytes"], 0)
-        self.refuses("lc")
+        self.refuses(self.app("lc", 0, role="limit"), "lc")
+
+    def test_without_run(self):
+        """A program that has the layer by its environment asks for the rule itself."""
+        for cls in "be", "lc":
+            self.refuses(self.injected(cls), cls)
+        self.assertEqual(self.do(self.injected("be", GPREEMPT_MEMORY_ASKED="1"), "alloc 40"), ["0"])
+
+    def test_class_that_is_refused(self):
+        """The limit is that of the process, whatever class it has."""
+        self.stop_daemon()
+        self.start_daemon(f"rules:\n- user: {os.getuid()}\n  class: be\n  memory: {{max: 32MiB}}\n")
+        for start in self.app, self.injected:
+            proc = start("lc", *([0] if start == self.app else []), role="limit")
+            self.eventually("its class", lambda pid=proc.pid: self.rows().get(pid, {}).get("class") == "be")
+            self.assertEqual(self.do(proc, "alloc 33", "alloc 32"), [str(NO_MEMORY), "0"])
+
+    def test_turns_without_run(self):
+        self.stop_daemon()
+        self.start_daemon(f"rules:\n- user: {os.getuid()}\n  max_class: lc\n  memory: {{turns: true}}\n")
+        for cls, movable in ("be", 8 << 20), ("lc", 0):
+            proc = self.injected(cls)
+            self.assertEqual(self.do(proc, "alloc 8"), ["0"])
+            self.assertEqual(self.rows()[proc.pid]["memory"]["movable_bytes"], movable)
 
     def test_command_line_is_stricter(self):
         proc = self.app("be", 0, "--mem=:24MiB", role="limit")
