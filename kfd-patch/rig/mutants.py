@@ -55,6 +55,12 @@ class Catcher(Report):
             self.first = f'{outcome.name}: {names[0]}'
 
 
+def boot(session, test, label, catcher):
+    """Boot a second time if the guest ran no test, which a busy host may be the reason of."""
+    if boot_once(session, [test], label, catcher, False)[1]:
+        boot_once(session, [test], label, catcher, True)
+
+
 def judge(mutant, worker, args, tests):
     """Build it and run its tests until one fails. Set the verdict if none does."""
     mine = copy.copy(args)
@@ -73,7 +79,7 @@ def judge(mutant, worker, args, tests):
     session.base_cpio = initramfs.base_archive(mine.out)
     for test in tests:
         catcher = Catcher()
-        boot_once(session, [test], session.label(f'{mutant.name}-{test.name}'), catcher)
+        boot(session, test, session.label(f'{mutant.name}-{test.name}'), catcher)
         if catcher.first:
             say(f'  ok   {mutant.name}: {mutant.fault}\n       caught by {catcher.first}')
             return True

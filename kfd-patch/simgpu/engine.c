@@ -292,6 +292,7 @@ int sim_engine_reset(struct sim_gpu *sim)
 	e->params.fault_ignore = 0;
 	e->params.fault_late = 0;
 	e->params.fault_wave = 0;
+	e->params.fault_no_reset = 0;
 	power_on(e);
 	mutex_unlock(&e->run_lock);
 	sim_event_vmid(e, SIM_EV_RESET, 0, 0, 0);

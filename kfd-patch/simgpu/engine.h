@@ -145,6 +145,7 @@ struct sim_params {
 	u64 fault_late_ns;
 	u64 fault_save_ns;
 	u32 fault_wave;
+	u32 fault_no_reset;
 };
 
 struct sim_log_entry {

@@ -13,7 +13,9 @@
  *	counters	name and value, self-checks too
  *	params/		modelled times and other settings
  *	faults/		planted faults: ignore, late and wave count down from
- *			the written value, for queues of faults/pasid (0: any)
+ *			the written value, for queues of faults/pasid (0: any).
+ *			no_reset: 1: a reset of a queue has no effect, 2: one
+ *			of a pipe, 3: both
  */
 #include <linux/debugfs.h>
 #include <linux/moduleparam.h>
@@ -463,6 +465,7 @@ static void make_faults(struct sim_engine *e, struct dentry *parent)
 	debugfs_create_u64("late_ns", 0600, dir, &p->fault_late_ns);
 	debugfs_create_u64("save_extra_ns", 0600, dir, &p->fault_save_ns);
 	debugfs_create_u32("wave", 0600, dir, &p->fault_wave);
+	debugfs_create_u32("no_reset", 0600, dir, &p->fault_no_reset);
 }
 
 int sim_events_init(struct sim_engine *e)

@@ -532,7 +532,7 @@ u64 sim_hqd_next_ns(struct sim_engine *e)
  */
 static void queue_reset(struct sim_engine *e, struct sim_hqd *hqd)
 {
-	if (hqd->state == SIM_HQD_OFF)
+	if (hqd->state == SIM_HQD_OFF || READ_ONCE(e->params.fault_no_reset) & 1)
 		return;
 	find_start(e, hqd);
 	hqd->silent = false;

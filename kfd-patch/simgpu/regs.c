@@ -148,7 +148,8 @@ static void reset_pipe(struct sim_engine *e, u32 value)
 	unsigned int pipe, i;
 
 	for (pipe = 0; pipe < SIM_PIPES; pipe++) {
-		if (!(value & CP_MEC_CNTL__MEC_ME1_PIPE0_RESET_MASK << pipe))
+		if (!(value & CP_MEC_CNTL__MEC_ME1_PIPE0_RESET_MASK << pipe) ||
+		    READ_ONCE(e->params.fault_no_reset) & 2)
 			continue;
 		for (i = 0; i < SIM_PIPE_QUEUES; i++)
 			write_active(e, &e->hqds[pipe * SIM_PIPE_QUEUES + i], 0);

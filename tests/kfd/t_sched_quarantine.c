@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A queue that does not leave its slot. The driver reports and quarantines it, and the
- * others run on. It returns if it answers late; else the driver resets the GPU. Its
- * process can die meanwhile. A reset also ends holds.
+ * A queue that does not leave its slot, and cannot be reset alone (t_sched_reset). The driver
+ * reports and quarantines it, and the others run on. It returns if it answers late; else
+ * the driver resets the GPU. Its process can die meanwhile. A reset also ends holds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -171,6 +171,7 @@ static void check_stuck(void)
 	unsigned int i, own = 0;
 
 	set_parameter("nohws_reset_timeout_ms", "0");
+	must(simgpu_write_u64(0, "engine/faults/no_reset", 3), "no_reset");
 	must(simgpu_write_u64(0, "engine/faults/ignore", 1), "ignore");
 	ev = wait_event(&seq, KFD_SCHED_EVENT_QUARANTINED);
 	for (i = 0; i < TENANTS; i++)
@@ -194,7 +195,7 @@ static void check_stuck(void)
 	ok(device_state().resets == resets + 1, "once");
 	ok(count_state(KFD_SCHED_STATE_EVICTED) == TENANTS * QUEUES,
 	   "all queues stay evicted, as the driver wants it");
-	set_parameter("nohws_reset_timeout_ms", "2000");
+	set_parameter("nohws_reset_timeout_ms", "4000");
 	kill_tenants(t);
 	wait_empty();
 	check_whole("after the reset");
@@ -207,6 +208,7 @@ static void check_killed(void)
 	struct kfd_ioctl_sched_wait_args ev;
 
 	set_parameter("nohws_reset_timeout_ms", "0");
+	must(simgpu_write_u64(0, "engine/faults/no_reset", 3), "no_reset");
 	must(simgpu_write_u64(0, "engine/faults/ignore", 1), "ignore");
 	ev = wait_event(&seq, KFD_SCHED_EVENT_QUARANTINED);
 	ok(ev.kind == KFD_SCHED_EVENT_QUARANTINED, "a silent queue again");
@@ -219,7 +221,7 @@ static void check_killed(void)
 	kill_tenants(t);
 	wait_empty();
 	must(simgpu_write_u64(0, "reset", 1), "reset");
-	set_parameter("nohws_reset_timeout_ms", "2000");
+	set_parameter("nohws_reset_timeout_ms", "4000");
 	check_whole("after a reset by hand");
 }
 

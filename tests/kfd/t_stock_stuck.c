@@ -16,6 +16,8 @@ static void lose_queue(void)
 	struct kfd_ioctl_destroy_queue_args destroy = { 0 };
 	struct kfd_queue q;
 
+	/* Else the series resets it. */
+	must(simgpu_write_u64(0, "engine/faults/no_reset", 3), "no_reset");
 	kfd_lose_queue(&k, &q);
 	destroy.queue_id = q.id;
 	is_err(kfd_call(&k, AMDKFD_IOC_DESTROY_QUEUE, &destroy), -ETIME,
@@ -40,7 +42,7 @@ int main(void)
 	is_err(kfd_signal_wait(&k, sig, SLOTS - i + 1, 1000), 0, "they run");
 	ok(!kfd_work_wrong(&w), "exactly");
 	ok(!simgpu_checks(), "the GPU saw no queue loaded on top of another");
-	/* The driver would reset the GPU in two seconds, during the next test: reset it now. */
+	/* The driver would reset the GPU in four seconds, during the next test: reset it now. */
 	must(simgpu_write_u64(0, "reset", 1), "reset");
 	return done();
 }
