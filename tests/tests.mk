@@ -212,6 +212,13 @@ check-long: $(and $(wildcard /usr/include/slurm/spank.h),$(SPANK))
 check-long: need-check all $(THREADS) $(TOOL) $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)$(RUN) --timeout 600 $(E2E_LONG)
 	$(Q)$(RUN) --match test_rules tests/gpu/test_soft.py
+# Pods of the next Debian's containerd, if this machine can fetch it.
+NEXT_CONTAINERD := $(abspath $(O))/containerd
+.PHONY: check-pods
+check-pods: need-check all
+	$(Q)[ -d $(NEXT_CONTAINERD) ] || mmdebstrap --quiet --variant=extract --include=containerd trixie \
+		$(NEXT_CONTAINERD) || rm -rf $(NEXT_CONTAINERD)
+	$(Q)GP_CONTAINERD=$(NEXT_CONTAINERD)/usr/bin $(RUN) tests/e2e/test_pods.py
 # Random sequences of driver calls, with the layer and without: 10^5, or 10^6 with WHOLE=1. And
 # programs of an older C library, if this machine can fetch one.
 OLD_LIBC := $(abspath $(O))/old-libc
@@ -427,4 +434,4 @@ check-hostile: need-check all $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)GP_SECONDS=60 GP_STOPS=20 GP_FAIL_STEP=1 $(FIRST) $(RUN) --jobs 1 --timeout 7200 \
 		$(call e2e,failing_calls flood yield_soft daemon_keep daemon_soft)
 nightly: need-check
-	+$(Q)$(call steps,kfd-slow bench-rig bare-check check-packages mutations model check-hostile check-kills check-memory check-soft check-calls check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)
+	+$(Q)$(call steps,kfd-slow bench-rig bare-check check-packages mutations model check-hostile check-kills check-memory check-soft check-pods check-calls check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)

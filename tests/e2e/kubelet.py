@@ -26,10 +26,11 @@ message ContainerName { string name = 1; uint32 attempt = 2; }
 message Image { string image = 1; }
 message Env { string key = 1; string value = 2; }
 message Mount { string container_path = 1; string host_path = 2; bool readonly = 3; }
+message Device { string name = 1; }
 message Container {
   ContainerName name = 1; Image image = 2; repeated string command = 3;
   repeated Env envs = 6; repeated Mount mounts = 7; map<string, string> annotations = 10;
-  string log_path = 11;
+  string log_path = 11; repeated Device cdi_devices = 17;
 }
 message CreateRequest { string pod = 1; Container config = 2; Sandbox sandbox = 3; }
 message Id { string id = 1; }
@@ -77,6 +78,7 @@ def main():
         container = cri.Container(
             name=cri.ContainerName(name="main"), image=cri.Image(image=pod["image"]),
             command=pod["command"], log_path=f"{pod['name']}.log",
+            cdi_devices=[cri.Device(name=name) for name in pod["devices"]],
             envs=[cri.Env(key=key, value=value) for key, value in pod["env"].items()],
             mounts=[cri.Mount(host_path=at, container_path=to) for at, to in pod["mounts"].items()])
         made = runtime.CreateContainer(cri.CreateRequest(pod=sandbox_id, config=container,

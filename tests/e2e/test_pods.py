@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pods of containerd, with nothing of gpreempt in them, as tenants of gpreemptd."""
+"""Pods of containerd as tenants of gpreemptd: with nothing of gpreempt in them, or by a CDI device, which
+containerd 1.7 gives. GP_CONTAINERD: the folder of another containerd than the system's."""
 import contextlib
 import glob
 import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -34,6 +36,12 @@ snapshotter = "native"
 runtime_type = "io.containerd.runc.v2"
 pod_annotations = ["gpreempt.io/*"]
 """
+# containerd 1.6 does not know these.
+CDI = """
+enable_cdi = true
+cdi_spec_dirs = ["{dir}/cdi"]
+"""
+PROGRAMS = ("containerd", "ctr", "containerd-shim-runc-v2")
 # gpreemptd looks in /run/containerd, so it is in this namespace, too.
 NAMESPACE = """
 mkdir -p /run/containerd && mount -t tmpfs -o mode=711 none /run/containerd &&
@@ -80,16 +88,28 @@ class Pods(test_daemon_soft.Daemon):
         self.at = os.path.join(self.dir, "containerd")
         os.makedirs(self.at)
         self.addCleanup(self.remove_cgroups)
+        os.makedirs(f"{self.at}/cdi")
+        self.use_programs()
         self.start_containerd()
         self.start_kubelet()
+
+    def use_programs(self):
+        os.makedirs(f"{self.at}/bin")
+        self.path = f"{self.at}/bin:{os.environ['PATH']}"
+        for name in PROGRAMS if "GP_CONTAINERD" in os.environ else ():
+            os.symlink(os.path.join(os.environ["GP_CONTAINERD"], name), f"{self.at}/bin/{name}")
+        said = subprocess.run(["containerd", "--version"], env={"PATH": self.path}, text=True, check=True,
+                              capture_output=True).stdout
+        self.has_cdi = tuple(map(int, re.search(r" (\d+)\.(\d+)\.", said).groups())) >= (1, 7)
 
     def start_containerd(self):
         config = os.path.join(self.at, "config.toml")
         with open(config, "w") as f:
-            f.write(CONFIG.format(dir=self.at))
+            f.write(CONFIG.replace('\nsandbox_image', CDI + "sandbox_image" if self.has_cdi else
+                                   "\nsandbox_image").format(dir=self.at))
         proc = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "sh", "-c", NAMESPACE, "sh", config,
-             f"{self.at}/log"], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+             f"{self.at}/log"], env={**os.environ, "PATH": self.path}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL)
         self.addCleanup(proc.stdout.close)
         self.addCleanup(proc.stderr.close)
@@ -106,6 +126,7 @@ class Pods(test_daemon_soft.Daemon):
     def ctr(self, *words):
         return subprocess.run([*self.wrapper, "ctr", f"--address={self.at}/socket",
                                "--namespace=k8s.io", *words], text=True, capture_output=True,
+                              env={**os.environ, "PATH": self.path},
                               timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
 
     def start_kubelet(self):
@@ -126,11 +147,11 @@ class Pods(test_daemon_soft.Daemon):
                 self.fail(f.read()[-2000:])
         return answer.strip()
 
-    def run_pod(self, name, namespace, **annotations):
-        """A best-effort program without gpreempt in a pod. Returns its id."""
+    def run_pod(self, name, namespace, *devices, **annotations):
+        """A program in a pod: without @devices it has nothing of gpreempt. Returns its id."""
         soft = os.path.dirname(self.env["GPREEMPT_SOFTGPU"])
         pod = self.ask({
-            "name": name, "namespace": namespace, "image": IMAGE,
+            "name": name, "namespace": namespace, "image": IMAGE, "devices": devices,
             "annotations": {f"gpreempt.io/{key}": value for key, value in annotations.items()},
             "command": [f"{BUILD}/bench/be", "--iters=0", "--blocks=2"],
             "mounts": {BUILD: BUILD, "/usr": "/usr", soft: soft},
@@ -155,7 +176,7 @@ class Pods(test_daemon_soft.Daemon):
                         if line.startswith(pod)))
 
     def classes(self):
-        return {row["pid"]: f"{row['class']}:{row['weight']}"
+        return {row["pid"]: f"{row['class']}:{row['level'] if row['weight'] is None else row['weight']}"
                 for row in self.listed()["processes"] if row["daemon"]}
 
     def test_annotation(self):
@@ -175,6 +196,21 @@ class Pods(test_daemon_soft.Daemon):
             line.startswith("gpreempt_container_used_seconds_total") and labels in line and
             float(line.split()[-1]) > 0 for line in self.scrape().splitlines()))
         self.assertRegex(self.scrape(), f"(?m)^gpreempt_container_weight.*{labels} 150$")
+
+    def test_device(self):
+        """It brings a latency-critical class, which the pod's rule allows."""
+        if not self.has_cdi:
+            self.skipTest("this containerd gives pods no CDI devices; make check-pods gets a newer one")
+        self.start_daemon("default_max_class: none\nrules:\n- {namespace: serving, pod: train-*, max_class: lc}\n")
+        with open(f"{self.at}/cdi/gpreempt.json", "w") as f:
+            f.write(self.ok("cdi").stdout)
+        allowed = self.run_pod("train-2", "serving", "gpreempt.io/class=lc-1")
+        self.eventually("its class", lambda: self.classes() == {self.pid_of(allowed): "lc:1"})
+        with open(f"/proc/{self.pid_of(allowed)}/environ") as f:
+            self.assertIn("LD_PRELOAD=/opt/gpreempt/lib/", f.read())
+        self.run_pod("train-3", "other", "gpreempt.io/class=lc-1")
+        self.eventually("a refusal", lambda: "class refused: lc:1 is higher than default_max_class: none" in
+                        self.said())
 
 
 if __name__ == "__main__":
