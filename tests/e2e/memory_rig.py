@@ -53,6 +53,12 @@ class MemoryRig(Rig):
     def do(self, proc, *lines):
         return [self.take(proc, line).strip() for line in lines]
 
+    def wrong_options(self, lines, cls="be"):
+        """@lines: options of gpreempt run, and the line that refuses them."""
+        for options, line in lines.items():
+            done = self.gp("run", f"--class={cls}", *options, "--", "true")
+            self.assertEqual((done.returncode, done.stderr), (125, f"gpreempt: run: {line}\n"))
+
     def give(self, lc):
         self.assertEqual(self.take(lc, "give"), "gave\n")
 

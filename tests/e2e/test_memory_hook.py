@@ -99,14 +99,11 @@ class Hook(HookRig):
 
     def test_usage(self):
         url = "http://localhost:1/a"
-        for options, line in {
-                (f"--mem-hook={url},{url}",): "--mem-hook needs --mem, and excludes --mem-turns",
-                ("--mem", "--mem-turns", f"--mem-hook={url},{url}"): "--mem-hook needs --mem, and excludes "
-                "--mem-turns",
-                ("--mem", f"--mem-hook={url}"): f"--mem-hook={url}: not SLEEP,WAKE or SLEEP,WAKE,TIME with a "
-                "TIME up to 60s; write URLs such as http://127.0.0.1:8000/sleep"}.items():
-            done = self.gp("run", "--class=be", *options, "--", "true")
-            self.assertEqual((done.returncode, done.stderr), (125, f"gpreempt: run: {line}\n"))
+        alone = "--mem-hook needs --mem, and excludes --mem-turns"
+        self.wrong_options({
+            (f"--mem-hook={url},{url}",): alone, ("--mem", "--mem-turns", f"--mem-hook={url},{url}"): alone,
+            ("--mem", f"--mem-hook={url}"): f"--mem-hook={url}: not SLEEP,WAKE or SLEEP,WAKE,TIME with a "
+            "TIME up to 60s; write URLs such as http://127.0.0.1:8000/sleep"})
 
 
 class Rule(HookRig, Daemon):

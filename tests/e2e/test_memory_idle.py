@@ -120,14 +120,11 @@ class Idle(MemoryRig):
         self.ends(other)
 
     def test_usage(self):
-        for cls, options, line in (
-                ("be", ["--idle-out=1s"], "--idle-out needs --class=lc; best-effort memory leaves with --mem"),
-                ("lc", ["--idle-out=1"], "--idle-out=1: not a time from 10ms to 24 h; write a number and a "
-                 "unit, such as 30s"),
-                ("lc", ["--idle-out=1ms"], "--idle-out=1ms: not a time from 10ms to 24 h; write a number and "
-                 "a unit, such as 30s")):
-            done = self.gp("run", f"--class={cls}", *options, "--", "true")
-            self.assertEqual((done.returncode, done.stderr), (125, f"gpreempt: run: {line}\n"))
+        self.wrong_options({
+            ("--idle-out=1s",): "--idle-out needs --class=lc; best-effort memory leaves with --mem"})
+        self.wrong_options({
+            (f"--idle-out={text}",): f"--idle-out={text}: not a time from 10ms to 24 h; write a number and a "
+            "unit, such as 30s" for text in ("1", "1ms")}, "lc")
 
 
 class IdleUnderDaemon(Idle, Daemon):

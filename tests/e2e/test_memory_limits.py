@@ -120,10 +120,8 @@ class Limits(MemoryRig):
                 "1GiB": "not MIN:MAX", "": "not MIN:MAX", ":": "not MIN:MAX", "1:2": "not MIN:MAX",
                 "2GiB:1GiB": "MAX is 0, or less than MIN, or a size is too large",
                 ":0B": "MAX is 0, or less than MIN, or a size is too large"}.items():
-            done = self.gp("run", "--class=be", f"--mem={text}", "--device=soft0", "--", "true")
-            self.assertEqual((done.returncode, done.stderr), (
-                125, f"gpreempt: run: --mem={text}: {why}; write sizes with a unit, such as "
-                "8GiB:20GiB, 8GiB: or :20GiB\n"))
+            self.wrong_options({(f"--mem={text}",): f"--mem={text}: {why}; write sizes with a unit, such as "
+                                "8GiB:20GiB, 8GiB: or :20GiB"})
 
     def test_environment(self):
         """A wrong GPREEMPT_MEMORY names itself, and the memory stays."""
@@ -179,14 +177,10 @@ class Host(MemoryRig, Daemon):
         self.assertGreater(self.right(be), 0)
 
     def test_usage(self):
-        for options, line in {
-                ("--mem-host=1GiB",): "--mem-host needs --mem or --idle-out; else no memory leaves",
-                ("--mem", "--mem-host=0B"): "--mem-host=0B: not a size over 0; write it with a unit, such "
-                "as 64GiB",
-                ("--mem", "--mem-host=64"): "--mem-host=64: not a size over 0; write it with a unit, such "
-                "as 64GiB"}.items():
-            done = self.gp("run", "--class=be", *options, "--", "true")
-            self.assertEqual((done.returncode, done.stderr), (125, f"gpreempt: run: {line}\n"))
+        unit = "not a size over 0; write it with a unit, such as 64GiB"
+        self.wrong_options({
+            ("--mem-host=1GiB",): "--mem-host needs --mem or --idle-out; else no memory leaves",
+            **{("--mem", f"--mem-host={text}"): f"--mem-host={text}: {unit}" for text in ("0B", "64")}})
 
 
 class Rules(MemoryRig, Daemon):

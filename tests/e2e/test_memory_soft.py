@@ -243,9 +243,7 @@ class Memory(MemoryRig):
         self.right(be)
 
     def test_usage(self):
-        done = self.gp("run", "--class=lc", "--mem", "--device=soft0", "--", "true")
-        self.assertEqual((done.returncode, done.stderr), (
-            125, "gpreempt: run: --mem needs --class=be; latency-critical memory stays\n"))
+        self.wrong_options({("--mem",): "--mem needs --class=be; latency-critical memory stays"}, "lc")
 
 
 if __name__ == "__main__":
