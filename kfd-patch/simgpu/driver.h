@@ -105,6 +105,9 @@ struct sim_mem {
  * @render: only its index counts
  * @engine_up, @kfd_up: progress of its start
  * @suspended: the power is off
+ * @unplugged: 1: unplugged, 2: and the KFD's device is gone
+ * @drm_refs: of the DRM device
+ * @gone_work: does what comes after the last of these
  * @reset_ns: duration of a reset of the GPU, by debugfs
  * @reset_end_ns: duration of the rest of a reset after the KFD's part
  * @reset_looks: a fault to plant: a reset begins at this one of the driver's checks for a
@@ -126,6 +129,9 @@ struct sim_dev {
 	bool engine_up;
 	bool kfd_up;
 	bool suspended;
+	unsigned int unplugged;
+	struct kref drm_refs;
+	struct work_struct gone_work;
 	u64 reset_ns;
 	u64 reset_end_ns;
 	atomic_t reset_looks;
@@ -148,6 +154,11 @@ static inline struct sim_gpu *to_sim(struct amdgpu_device *adev)
 /* module.c */
 extern struct sim_dev *sim_devs[];
 extern unsigned int sim_num_gpus;
+
+/* unplug.c */
+void sim_unplug_init(struct sim_dev *sd);
+void sim_unplug_debugfs(struct sim_dev *sd);
+void sim_unplug_fini(struct sim_dev *sd);
 
 /* device.c */
 int sim_device_model(const char *name);

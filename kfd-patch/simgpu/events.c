@@ -61,6 +61,7 @@ static const char *const check_names[SIM_CHECK_COUNT] = {
 	[SIM_CHECK_RESTORED_TWICE] = "restored_twice",
 	[SIM_CHECK_NOT_RESTORED] = "not_restored",
 	[SIM_CHECK_SAVE_AREA] = "save_area",
+	[SIM_CHECK_DEVICE_USED] = "device_used",
 };
 
 static const char *const state_names[] = {
@@ -126,6 +127,12 @@ void sim_check(struct sim_engine *e, enum sim_check kind, const char *format, ..
 	vaf.va = &args;
 	pr_err("simgpu: CHECK %u %s: %pV\n", e->sim->index, check_names[kind], &vaf);
 	va_end(args);
+}
+
+void sim_check_gone(struct sim_gpu *sim, int processes)
+{
+	sim_check(sim->engine, SIM_CHECK_DEVICE_USED,
+		  "the KFD's device goes, and %d processes have data of it", processes);
 }
 
 struct log_reader {

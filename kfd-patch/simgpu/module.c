@@ -254,12 +254,13 @@ static void device_destroy_all(struct sim_dev *sd)
 	if (sd->plat)
 		dev_set_drvdata(&sd->plat->dev, NULL);
 	sim_render_destroy(sd);
+	sim_unplug_fini(sd);
 	/* No interrupt may find the KFD's device gone. */
 	sim_ih_destroy(&sd->gpu);
 	/* As amdgpu_device_fini_hw(): nothing runs when the KFD frees MQDs. */
-	if (adev->kfd.dev)
+	if (adev->kfd.dev && !sd->unplugged)
 		kgd2kfd_suspend(adev->kfd.dev, false);
-	if (sd->engine_up)
+	if (sd->engine_up && !sd->unplugged)
 		sim_engine_suspend(&sd->gpu);
 	if (adev->kfd.dev)
 		kgd2kfd_device_exit(adev->kfd.dev);
@@ -286,6 +287,7 @@ static int device_create_one(unsigned int index)
 	sd->gpu.index = index;
 	sd->gpu.adev = &sd->adev;
 	sd->gpu.vram_bytes = (u64)sim_vram_mb << 20;
+	sim_unplug_init(sd);
 	sd->adev.pdev = find_pci_dev(index);
 	r = sd->adev.pdev ? plat_create(sd) : -ENODEV;
 	if (r)
@@ -322,6 +324,7 @@ static int device_create_one(unsigned int index)
 		goto err;
 	}
 	sim_reset_debugfs(sd);
+	sim_unplug_debugfs(sd);
 	dev_set_drvdata(&sd->plat->dev, sd);
 	dev_info(sd->gpu.dev, "%u HQDs, %u VMIDs, %u CUs, %u MiB\n", sim_hqds, sim_vmids, sim_cus,
 		 sim_vram_mb);

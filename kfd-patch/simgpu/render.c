@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <drm/amdgpu_drm.h>
+#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 
 #include "driver.h"
@@ -46,7 +47,7 @@ static int render_open(struct inode *inode, struct file *file)
 	struct render_file *rf;
 	int r;
 
-	if (i >= sim_num_gpus || !sim_devs[i])
+	if (i >= sim_num_gpus || !sim_devs[i] || sim_devs[i]->unplugged)
 		return -ENODEV;
 	rf = kzalloc(sizeof(*rf), GFP_KERNEL);
 	if (!rf)
@@ -67,6 +68,7 @@ static int render_open(struct inode *inode, struct file *file)
 	file->f_mapping = render_inode[i]->i_mapping;
 	mutex_unlock(&render_lock);
 	file->private_data = &rf->drm;
+	drm_dev_get(&rf->sd->adev.ddev);
 	return 0;
 }
 
@@ -84,6 +86,7 @@ static int render_release(struct inode *inode, struct file *file)
 	amdgpu_vm_set_pasid(adev, vm, 0);
 	amdgpu_amdkfd_gpuvm_destroy_cb(adev, vm);
 	sim_vm_destroy(&rf->sd->gpu, vm);
+	drm_dev_put(&adev->ddev);
 	kfree(rf);
 	return 0;
 }

@@ -45,6 +45,8 @@ static int gpu_recover(struct sim_dev *sd)
 	};
 	int r;
 
+	if (sd->unplugged)
+		return -ENODEV;
 	dev_info(sd->gpu.dev, "GPU reset begin\n");
 	atomic_set(&domain->in_gpu_reset, 1);
 	down_write(&domain->sem);
@@ -111,6 +113,8 @@ int sim_dev_suspend(struct sim_dev *sd)
 {
 	int r;
 
+	if (sd->unplugged)
+		return 0;
 	kgd2kfd_suspend(sd->adev.kfd.dev, false);
 	r = sim_evict_all(sd);
 	if (r) {

@@ -225,6 +225,13 @@ void sim_tlb_flush(struct sim_gpu *sim, unsigned int vmid, unsigned int type);
 void sim_mem_freed(struct sim_gpu *sim, u64 addr, u64 bytes);
 
 /**
+ * sim_check_gone - a self-check failed: the KFD's device goes, and processes have data of it
+ * @sim: the GPU
+ * @processes: how many
+ */
+void sim_check_gone(struct sim_gpu *sim, int processes);
+
+/**
  * sim_gpu_clock - the GPU's clock counter (100 MHz), as in the timestamps that
  * it writes into signals
  * @sim: the GPU
