@@ -301,28 +301,28 @@ static void unfill_parts(struct gp_memory_piece *p, uint64_t from, uint64_t to)
 	}
 }
 
-static int fill_parts(struct gp_memory_piece *p, uint64_t bytes)
+static int fill_parts(struct gp_memory_piece *p, uint64_t from, uint64_t to)
 {
 	const struct gp_memory_access access = { { 1, gp_memory.device }, 3 };
-	uint64_t done = 0, end;
+	uint64_t done = from, end;
 	int err = 0;
 
-	while (!err && done < bytes) {
+	while (!err && done < to) {
 		end = gp_memory_part_end(p, done);
 		err = fill_part(p, done, end - done);
 		if (!err)
 			done = end;
 	}
 	if (!err)
-		err = gp_memory_cuda.mem_set_access(p->at, bytes, &access, 1);
+		err = gp_memory_cuda.mem_set_access(p->at + from, to - from, &access, 1);
 	if (err)
-		unfill_parts(p, 0, done);
+		unfill_parts(p, from, done);
 	return err;
 }
 
-int gp_memory_fill(struct gp_memory_piece *p, uint64_t bytes)
+int gp_memory_fill(struct gp_memory_piece *p, uint64_t from, uint64_t to)
 {
-	return p->own ? gp_own_fill(p) : fill_parts(p, bytes);
+	return p->own ? gp_own_fill(p) : fill_parts(p, from, to);
 }
 
 void gp_memory_unfill(struct gp_memory_piece *p, uint64_t from, uint64_t to)
@@ -339,7 +339,7 @@ static int make(struct gp_memory_piece *p)
 
 	if (err)
 		return err;
-	err = gp_memory_fill(p, p->bytes);
+	err = gp_memory_fill(p, 0, p->bytes);
 	if (err)
 		gp_memory_cuda.mem_address_free(p->at, p->bytes);
 	return err;

@@ -50,12 +50,12 @@ struct gp_own;
 struct gp_memory_piece {
 	struct gp_memory_piece *next;
 	uint64_t at, bytes, asked; /* asked: as the program did */
-	uint64_t out;		   /* from its begin on: the host has the only copy */
+	uint64_t out;		   /* bytes from its begin on of which the host has the only copy */
+	uint64_t back;		   /* of these, from its begin on: bytes with memory again */
 	uint64_t host;		   /* place of its copy in the host's memory (host.h) */
 	uint64_t *handles;	   /* of its parts; NULL: own has one for all of it */
 	void *context;		   /* current at its allocation; NULL: none is left */
 	struct gp_own *own; /* of the program's own cuMemCreate() (own.h); NULL: cuMemAlloc() */
-	bool empty;	    /* no memory is mapped where it is out */
 	bool freeing;
 };
 
@@ -137,10 +137,10 @@ struct gp_memory_piece *gp_memory_next(const struct gp_memory_piece *piece);
 /** The end of the part of @piece that begins @from bytes after its begin. */
 uint64_t gp_memory_part_end(const struct gp_memory_piece *piece, uint64_t from);
 /**
- * Make memory for the first @bytes of @piece, whole parts, and map it. 0 or CUDA's error, and
- * nothing was made.
+ * Make memory for the parts in [@from, @to) of @piece, and map it. 0 or CUDA's error, and nothing
+ * was made.
  */
-int gp_memory_fill(struct gp_memory_piece *piece, uint64_t bytes);
+int gp_memory_fill(struct gp_memory_piece *piece, uint64_t from, uint64_t to);
 /** Unmap and release the parts in [@from, @to). */
 void gp_memory_unfill(struct gp_memory_piece *piece, uint64_t from, uint64_t to);
 /** In place of the driver's calls. */

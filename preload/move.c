@@ -150,7 +150,6 @@ static void release(struct gp_memory_piece *p, uint64_t to)
 	gp_memory.resident -= to - p->out;
 	gp_memory.out += to - p->out;
 	p->out = to;
-	p->empty = true;
 }
 
 /* All parts from @at on whose copies end before @copied. */
@@ -272,39 +271,51 @@ static bool has_room(void)
 	return !gp_memory_cuda.mem_get_info(&room, &total) && room >= gp_memory.out;
 }
 
-/* 0 or CUDA's error. */
-static int fill_all(void)
-{
-	int err = 0;
-
-	EACH_PIECE(p)
-	if (!err && p->empty) {
-		err = gp_memory_fill(p, p->out);
-		p->empty = err;
-	}
-	return err;
-}
-
 static void drop_all(void)
 {
 	EACH_PIECE(p)
-	if (p->out && !p->empty) {
-		gp_memory_unfill(p, 0, p->out);
-		p->empty = true;
+	if (p->back) {
+		gp_memory_unfill(p, 0, p->back);
+		p->back = 0;
 	}
 }
 
-/* Copy all that is out. False: a copy failed. */
-static bool copy_all_in(void)
+/* Queue the copies of [@from, @to) of @p. False: one failed. */
+static bool copy_in(const struct gp_memory_piece *p, uint64_t from, uint64_t to)
+{
+	for (uint64_t n; from < to; from += n) {
+		n = copy_part(p, from, to - from, false);
+		if (!n)
+			return false;
+	}
+	return true;
+}
+
+/* Make memory for the next part of @p that is out, and queue its copies. False: one failed. */
+static bool bring_part(struct gp_memory_piece *p, int *err)
+{
+	const uint64_t from = p->back, to = gp_memory_part_end(p, from);
+
+	*err = gp_memory_fill(p, from, to);
+	if (*err)
+		return false;
+	p->back = to;
+	return copy_in(p, from, to);
+}
+
+/*
+ * Each part is copied as soon as it has memory, while the driver makes the next: that takes long
+ * where it clears released memory first. @err: CUDA's, if there is no memory. False: that, or a
+ * copy failed.
+ */
+static bool fill_and_copy(int *err)
 {
 	const uint64_t since_ns = gp_memory_now_ns();
 	bool ok = true;
 
 	EACH_PIECE(p)
-	for (uint64_t done = 0, n; ok && done < p->out; done += n) {
-		n = copy_part(p, done, p->out - done, false);
-		ok = n;
-	}
+	while (ok && p->back < p->out)
+		ok = bring_part(p, err);
 	return end_copies(since_ns) && ok;
 }
 
@@ -315,9 +326,9 @@ static bool copy_all_in(void)
 static void come_back(uint64_t since_ns)
 {
 	static atomic_int said, refused;
-	int err = fill_all();
+	int err = 0;
 
-	if (err || !copy_all_in()) {
+	if (!fill_and_copy(&err)) {
 		drop_all();
 		(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_OUT);
 		if (err != CU_OUT_OF_MEMORY)
@@ -337,7 +348,7 @@ static void come_back(uint64_t since_ns)
 	}
 	say_moved(gp_memory.out, "back", since_ns);
 	EACH_PIECE(p)
-	p->out = 0;
+	p->out = p->back = 0;
 	gp_memory.resident += gp_memory.out;
 	gp_memory.out = 0;
 	open_again();
