@@ -12,6 +12,7 @@ ROWS = ("rate", "start", "exact", "cost", "allocs")
 OUT_BAR, IN_BAR = 0.95, 0.88    # of a plain copy's rate
 START_EXTRA_S = 0.05            # beyond bytes / rate
 COST_BAR, ALLOCS_BAR = 1.005, 1.1
+EXACT_LEFT_GIB = 22             # contexts of 8 programs and their movers
 WAITED = re.compile(r"an allocation waited ([\d.]+) ms for room, and had it in ([\d.]+) ms")
 MOVED = re.compile(r"moved (\d+) MiB (to the host|back) in ([\d.]+) ms, ([\d.]+)")
 
@@ -48,7 +49,7 @@ class Programs:
 
     @staticmethod
     def moves(proc):
-        """[(GiB, out, seconds)] so far."""
+        """[(GiB, out, seconds, seconds of copies)] so far."""
         return [(int(m[1]) / 1024, m[2] != "back", float(m[3]) / 1e3, float(m[4]) / 1e3)
                 for m in MOVED.finditer(proc.stderr())]
 
@@ -145,9 +146,11 @@ def start(p, opt, table, plain):
 
 
 def exact(p, opt, table, _):
-    kinds = (("eager", 4), ("graph", 4), ("jax", 6), ("cupy", 4))
-    procs = {name: p.be(name, gib, 50) for name, gib in kinds}
-    lc = p.start("room", p.gpu_gib - 12, cls="lc")
+    kinds = (("eager", 4), ("graph", 4), ("jax", 6), ("cupy", 4)) * 2
+    procs = [p.start(name, gib, 50, cls="be", how=["--mem"], ready=False) for name, gib in kinds]
+    for proc in procs:
+        proc.expect("ready", 180)
+    lc = p.start("room", p.gpu_gib - EXACT_LEFT_GIB, cls="lc")
     end = time.monotonic() + (opt.seconds or 60)
     rounds = 0
     while time.monotonic() < end:
@@ -156,10 +159,10 @@ def exact(p, opt, table, _):
             lc.fail(f"error {got['error']}")
         give(lc)
         rounds += 1
-        p.await_moves(procs.values(), rounds, False)
+        p.await_moves(procs, rounds, False)
     moves = 0
-    for name, proc in procs.items():
-        n = sum(m[1] for m in p.moves(proc))
+    for (name, _), proc in zip(kinds, procs):
+        n = len(p.moves(proc))
         moves += n
         proc.send("end")
         done = p.end(proc)
@@ -170,16 +173,45 @@ def exact(p, opt, table, _):
     p.rig.drop(lc)
 
 
+def pause(proc):
+    proc.send("pause")
+    proc.expect("paused", 60)
+
+
+def seconds_each(proc, times, seconds):
+    """Of its repetitions while it runs for @seconds."""
+    start_ns = time.monotonic_ns()
+    proc.send("go")
+    time.sleep(seconds)
+    pause(proc)
+    ends = [ns for ns in harness.read_times(times) if ns > start_ns]
+    return (ends[-1] - ends[0]) / (len(ends) - 1) / 1e9
+
+
 def cost(p, opt, table, _):
-    for name in ("eager", "graph"):
-        step = {how: [] for how in ("plain", "mem")}
-        for _ in range(3):
-            for how, more in (("plain", []), ("mem", ["--mem"])):
-                done = p.output(name, 4, 50, 2, cls="be", how=more)
-                step[how].append(float(done["step_us"]))
-        table.at_most(f"cost: {name}, a step with --mem / without",
-                      median(step["mem"]) / median(step["plain"]), COST_BAR, "x")
-        table.note(f"cost: {name}, steps", f"{step}")
+    """A program as LC, and as BE with --mem, over the same without gpreempt, in turn. Each has the
+    device alone: the others are paused."""
+    hows = {"plain": (None, []), "lc": ("lc", []), "mem": ("be", ["--mem"])}
+    for name, gib in (("eager", 0), ("eager", 4), ("graph", 4)):
+        procs = {}
+        for how, (cls, more) in hows.items():
+            times = os.path.join(p.rig.out, f"cost-{name}-{gib}-{how}.times")
+            procs[how] = (p.start(name, gib, 50, cls=cls, how=more, env={"TIMES": times},
+                                  ready=False), times)
+        for proc, _ in procs.values():
+            proc.expect("ready", 180)
+            pause(proc)
+        found = [{how: seconds_each(*proc, opt.seconds or 2) for how, proc in procs.items()}
+                 for _ in range(opt.rounds)]
+        for how in ("lc", "mem"):
+            ratios = sorted(one[how] / one["plain"] for one in found)
+            table.at_most(f"cost: {name}, {gib} GiB, as {how} / without", median(ratios),
+                          COST_BAR, "x")
+            table.note(f"cost: {name}, {gib} GiB, as {how}, of each round",
+                       " ".join(f"{ratio:.4f}" for ratio in ratios))
+        for proc, _ in procs.values():
+            proc.send("end")
+            p.end(proc)
 
 
 def allocs(p, opt, table, _):

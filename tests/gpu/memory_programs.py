@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of SUITE=memory: memory_programs.py NAME [ARGUMENT...]. They speak with it by lines.
+"""Programs of SUITE=memory and moves: memory_programs.py NAME [ARGUMENT...]. They speak with it by lines.
 
 A training program repeats the same steps from the same state until it reads "end". Each time it
 must come to the same bits: the first time is the undisturbed one.
@@ -81,8 +81,8 @@ def hold(gib, piece_mib="1024"):
     say(f"done wrong={wrong}")
 
 
-def room(gib):
-    """take: allocate, and set every byte. give: free."""
+def room(gib, bare=""):
+    """take: allocate, and set every byte unless @bare. give: free."""
     gpu, at, size = Driver(), C.c_uint64(), int(float(gib) * GIB)
     say(f"ready pid={os.getpid()}")
     for line in sys.stdin:
@@ -93,10 +93,31 @@ def room(gib):
         start = time.monotonic()
         error = gpu.lib.cuMemAlloc_v2(C.byref(at), C.c_size_t(size))
         took = time.monotonic() - start
-        if not error:
+        if not error and not bare:
             gpu.call("cuMemsetD8_v2", at, 5, C.c_size_t(size))
             gpu.call("cuCtxSynchronize")
         say(f"got error={error} took={took:.6f}")
+
+
+def model(gib, piece_mib="1024"):
+    """request: read all of its memory on the GPU, and check a word of each piece."""
+    gpu, piece = Driver(), int(piece_mib) << 20
+    pieces = [gpu.alloc(piece) for _ in range(int(float(gib) * GIB) // piece)]
+    for i, at in enumerate(pieces):
+        gpu.call("cuMemsetD32_v2", at, 0x1000 + i, C.c_size_t(piece // 4))
+    scratch, word = gpu.alloc(piece), C.c_uint32()
+    gpu.call("cuCtxSynchronize")
+    say(f"ready pid={os.getpid()}")
+    for line in sys.stdin:
+        if line != "request\n":
+            break
+        start, wrong = time.monotonic(), 0
+        for i, at in enumerate(pieces):
+            gpu.call("cuMemcpyDtoDAsync_v2", scratch, at, C.c_size_t(piece), None)
+            gpu.call("cuMemcpyDtoH_v2", C.byref(word), C.c_uint64(scratch.value + piece - 4),
+                     C.c_size_t(4))
+            wrong += word.value != 0x1000 + i
+        say(f"answer took={time.monotonic() - start:.6f} wrong={wrong}")
 
 
 def allocs(count, mib):
@@ -113,30 +134,34 @@ def allocs(count, mib):
 
 # ---- training --------------------------------------------------------------------------
 
-def repeat(reset, step, digest, steps, seconds=0):
-    """Until "end", or for @seconds (0: no limit). Step times are of whole repetitions."""
-    first, same, times = None, True, []
+def repeat(reset, step, digest, steps):
+    """Until "end", and not from "pause" to "go". $TIMES: a file for the end of each repetition, ns."""
+    first, same, count = None, True, 0
     threading.Thread(target=listen, daemon=True).start()
+    ends = open(os.environ.get("TIMES", os.devnull), "w", 1, encoding="ascii")
     while True:
         reset()
-        start = time.monotonic()
         for _ in range(steps):
             step()
         result = digest()
-        times.append((time.monotonic() - start) / steps)
+        count += 1
+        ends.write(f"{time.monotonic_ns()}\n")
         same &= first in (None, result)
         if first not in (None, result):
             print("other bits:", first, result, file=sys.stderr)
         if first is None:
             first = result
             say(f"ready pid={os.getpid()}")
-        if "end" in LINES or (seconds and sum(times) * steps > seconds):
+        if LINES[-1:] == ["pause"]:
+            say("paused")
+        while LINES[-1:] == ["pause"]:
+            time.sleep(0.001)
+        if "end" in LINES:
             break
-    say(f"done same={int(same)} repetitions={len(times)} steps={steps} "
-        f"step_us={sorted(times)[len(times) // 2] * 1e6:.1f}")
+    say(f"done same={int(same)} repetitions={count}")
 
 
-def torch_training(gib, steps, graph, seconds):
+def torch_training(gib, steps, graph):
     import torch
     torch.manual_seed(1)
     torch.backends.cudnn.deterministic = True
@@ -196,18 +221,18 @@ def torch_training(gib, steps, graph, seconds):
             h.update(v.cpu().numpy().tobytes())
         return sums, losses.item(), h.hexdigest()[:8]
 
-    repeat(reset, step, digest, steps, seconds)
+    repeat(reset, step, digest, steps)
 
 
-def eager(gib, steps="100", seconds="0"):
-    torch_training(int(gib), int(steps), False, float(seconds))
+def eager(gib, steps="100"):
+    torch_training(int(gib), int(steps), False)
 
 
-def graph(gib, steps="100", seconds="0"):
-    torch_training(int(gib), int(steps), True, float(seconds))
+def graph(gib, steps="100"):
+    torch_training(int(gib), int(steps), True)
 
 
-def jax(gib, steps="100", seconds="0"):
+def jax(gib, steps="100"):
     os.environ["XLA_PYTHON_CLIENT_ALLOCATOR"] = "default"
     os.environ["XLA_FLAGS"] = "--xla_gpu_deterministic_ops=true"
     os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", f"{float(gib) / 130:.3f}")
@@ -240,10 +265,10 @@ def jax(gib, steps="100", seconds="0"):
             h.update(J.device_get(p).tobytes())
         return h.hexdigest()
 
-    repeat(reset, step, digest, int(steps), float(seconds))
+    repeat(reset, step, digest, int(steps))
 
 
-def cupy(gib, steps="100", seconds="0"):
+def cupy(gib, steps="100"):
     import cupy as cp
     n = int(float(gib) * GIB) // 4 // (1 << 26)
     parts = [cp.zeros(1 << 26, dtype=cp.uint32) for _ in range(max(n, 1))]
@@ -268,10 +293,10 @@ def cupy(gib, steps="100", seconds="0"):
             h.update(str(int((p != p[0]).sum())).encode())
         return h.hexdigest()
 
-    repeat(reset, step, digest, int(steps), float(seconds))
+    repeat(reset, step, digest, int(steps))
 
 
-PROGRAMS = {f.__name__: f for f in (copy, hold, room, allocs, eager, graph, jax, cupy)}
+PROGRAMS = {f.__name__: f for f in (copy, hold, room, model, allocs, eager, graph, jax, cupy)}
 
 if __name__ == "__main__":
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

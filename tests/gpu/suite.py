@@ -27,6 +27,7 @@ import leave    # noqa: E402
 import pile     # noqa: E402
 import many     # noqa: E402
 import memory   # noqa: E402
+import moves    # noqa: E402
 import rules    # noqa: E402
 import safety   # noqa: E402
 import share    # noqa: E402
@@ -38,7 +39,7 @@ SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
           "many": many, "share": share, "sjf": sjf, "edf": edf, "rules": rules,
           "controls": controls, "copies": copies, "devices": devices, "frameworks": frameworks,
           "leave": leave,
-          "memory": memory, "pile": pile}
+          "memory": memory, "moves": moves, "pile": pile}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
 

@@ -54,6 +54,10 @@ class Suites(unittest.TestCase):
     def test_memory(self):
         self.assertIn("wrong words", self.suite("memory", ["rate"]))
 
+    def test_moves(self):
+        table = self.suite("moves", ["beside", "kills"], "--kills=20")
+        self.assertIn("allocations of LC that failed", table)
+
     def test_pile(self):
         self.suite("pile", [])
 
