@@ -2,6 +2,8 @@
 /*
  * The thread that plays the GPU, and its power.
  */
+#include <linux/moduleparam.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -84,6 +86,10 @@ static void sleep_until(struct sim_engine *e, u64 until)
 	}
 	__set_current_state(TASK_RUNNING);
 }
+
+static bool sim_first;
+module_param(sim_first, bool, 0444);
+MODULE_PARM_DESC(sim_first, "the GPU's thread goes before all programs: for slow waves only");
 
 static int engine_thread(void *data)
 {
@@ -190,6 +196,8 @@ int sim_engine_create(struct sim_gpu *sim)
 		err = PTR_ERR(e->task);
 		goto err_free;
 	}
+	if (sim_first)
+		sched_set_fifo_low(e->task);
 	sim_doorbells_init(e);
 	e->powered = true;
 	wake_up_process(e->task);

@@ -7,9 +7,10 @@
  *	t_yield hws		LC beside four BE processes under the firmware's scheduler
  *	t_yield pause		the same of processes without gpreempt, by gpreempt attach --pause
  *	t_yield refused		without CWSR, gpreempt run refuses
- *	t_yield be FILE QUEUES AHEAD EVERY
+ *	t_yield be FILE QUEUES AHEAD EVERY PAUSE
  *				keep QUEUES queues busy with AHEAD packets each. Each EVERY-th
- *				round resumes one of them. SIGTERM: check all results
+ *				round resumes one of them. PAUSE us at most between two rounds.
+ *				SIGTERM: check all results
  *	t_yield lc FILE		obey the words of FILE
  *
  * Without HWS the stock driver does not flush the TLB when a VMID gets a new owner. So no
@@ -41,6 +42,7 @@
 #define MS_NS 1000000ull
 #define TIMEOUT_MS 60000
 #define LOOK_NS 300000
+#define LOOKS_US "600" /* two of these */
 #define FORK_EVERY 64
 #define BEGINS 1000
 #define HWS_BE 4
@@ -100,7 +102,8 @@ static void fork_once(void)
 	waitpid(pid, NULL, 0);
 }
 
-static int be(const char *path, unsigned int queues, unsigned int ahead, unsigned int every)
+static int be(const char *path, unsigned int queues, unsigned int ahead, unsigned int every,
+	      uint64_t pause_ns)
 {
 	static struct lane lane[QUEUES_MAX];
 	volatile uint64_t *word = run_map_count(path);
@@ -122,7 +125,7 @@ static int be(const char *path, unsigned int queues, unsigned int ahead, unsigne
 		}
 		if (n % FORK_EVERY == FORK_EVERY - 1)
 			fork_once();
-		sleep_ns(rng() % (2 * LOOK_NS));
+		sleep_ns(rng() % pause_ns);
 	}
 	for (unsigned int i = 0; i < queues; i++) {
 		struct lane *l = &lane[i];
@@ -139,7 +142,7 @@ static int be(const char *path, unsigned int queues, unsigned int ahead, unsigne
 
 struct be {
 	const char *file;
-	char *queues, *ahead, *every;
+	char *queues, *ahead, *every, *pause;
 	volatile uint64_t *word;
 	struct run_program program;
 };
@@ -149,25 +152,28 @@ static struct be resuming = {
 	.queues = "4",
 	.ahead = "12",
 	.every = "1",
+	.pause = LOOKS_US,
 };
 static struct be stopped = {
 	.file = "/tmp/t_yield.2",
 	.queues = "1",
 	.ahead = "12",
 	.every = "1",
+	.pause = LOOKS_US,
 };
 static struct be killed = {
 	.file = "/tmp/t_yield.3",
 	.queues = "2",
 	.ahead = "12",
 	.every = "1",
+	.pause = LOOKS_US,
 };
 
 static void start_be(struct be *b)
 {
 	b->word = run_make_count(b->file);
 	b->program = SPAWN("/t/gpreempt", "run", "--class=be", "--", SELF, "be", (char *)b->file,
-			   b->queues, b->ahead, b->every);
+			   b->queues, b->ahead, b->every, b->pause);
 	for (int i = 0; i < TIMEOUT_MS && !b->word[BE_UPDATES]; i++)
 		sleep_ns(MS_NS);
 	ok(b->word[BE_UPDATES] > 0, "best effort with %s queues runs", b->queues);
@@ -467,7 +473,7 @@ static void all(void)
 static void start_alone(struct be *b)
 {
 	b->word = run_make_count(b->file);
-	b->program = SPAWN(SELF, "be", (char *)b->file, b->queues, b->ahead, b->every);
+	b->program = SPAWN(SELF, "be", (char *)b->file, b->queues, b->ahead, b->every, b->pause);
 	for (int i = 0; i < TIMEOUT_MS && !b->word[BE_UPDATES]; i++)
 		sleep_ns(MS_NS);
 	ok(b->word[BE_UPDATES] > 0, "a process with %s queues runs", b->queues);
@@ -536,8 +542,8 @@ static void pauses(void)
 /* ---- under HWS -------------------------------------------------------------------------- */
 
 /*
- * Each update of a queue unmaps all queues once, so LC waits for one unmap for each of best
- * effort's. In emulated time those of 16 queues last for almost all of a hold.
+ * Each update of a queue unmaps all queues that are left. LC waits for one unmap for each of
+ * best effort's queues. So the time grows with the square of their number.
  */
 static void check_wait(unsigned int queues)
 {
@@ -551,6 +557,7 @@ static void check_wait(unsigned int queues)
 	       queues, (unsigned long long)lc_word[LC_UNMAPS],
 	       (unsigned long long)lc_word[LC_MEDIAN_NS] / 1000,
 	       (unsigned long long)lc_word[LC_LATE], (unsigned long long)lc_word[LC_AT]);
+	ok_time(lc_word[LC_LATE] * 2 <= lc_word[LC_AT], "most segments are early enough to judge");
 	ok(lc_word[LC_UNMAPS] > 0 && lc_word[LC_UNMAPS] <= queues,
 	   "LC waits for one unmap a queue at most");
 }
@@ -569,10 +576,10 @@ static void beside(struct be *b, char *queues)
 static void hws(void)
 {
 	struct be b[HWS_BE] = {
-		{ .file = "/tmp/t_yield.1", .ahead = "1", .every = "1000" },
-		{ .file = "/tmp/t_yield.2", .ahead = "1", .every = "1000" },
-		{ .file = "/tmp/t_yield.3", .ahead = "1", .every = "1000" },
-		{ .file = "/tmp/t_yield.4", .ahead = "1", .every = "1000" },
+		{ .file = "/tmp/t_yield.1", .ahead = "1", .every = "1000", .pause = "20000" },
+		{ .file = "/tmp/t_yield.2", .ahead = "1", .every = "1000", .pause = "20000" },
+		{ .file = "/tmp/t_yield.3", .ahead = "1", .every = "1000", .pause = "20000" },
+		{ .file = "/tmp/t_yield.4", .ahead = "1", .every = "1000", .pause = "20000" },
 	};
 
 	lc_word = run_make_count(LC_FILE);
@@ -600,8 +607,9 @@ int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
-	if (!strcmp(what, "be") && argc > 5)
-		return be(argv[2], number(argv[3]), number(argv[4]), number(argv[5]));
+	if (!strcmp(what, "be") && argc > 6)
+		return be(argv[2], number(argv[3]), number(argv[4]), number(argv[5]),
+			  number(argv[6]) * 1000ull);
 	if (!strcmp(what, "lc") && argc > 2)
 		return lc(argv[2]);
 	run_find_libraries();
