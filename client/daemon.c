@@ -549,7 +549,7 @@ static void memory_wanted(struct gp_client_device *dev, const struct gp_wire_mem
 	struct gp_memory_stat stat;
 
 	if (msg->leave)
-		gp_memory_read(dev, gp_client_device_is_be(dev), true, &stat);
+		gp_memory_read(dev, gp_client_device_is_be(dev), &msg->need, &stat);
 	gp_memory_changed(dev->hal->id.uuid);
 }
 

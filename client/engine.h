@@ -183,7 +183,7 @@ struct gp_engine_hooks {
 	 * What of this process's memory on the device @uuid can leave? @leave: and let it
 	 * leave soon. Never waits. NULL: none can.
 	 */
-	void (*memory)(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat);
+	void (*memory)(const uint8_t uuid[16], const uint64_t *need, struct gp_memory_stat *stat);
 	/** A gpreemptd has welcomed this process on a device. May wait a second. NULL: nothing. */
 	void (*managed)(void);
 	/** Let launches of an LC process that is limited by its CPU pile up (pile.h). */

@@ -23,7 +23,7 @@ struct room {
 	bool may_come, moving;
 };
 
-static struct room ask_one(pid_t pid, const uint8_t uuid[16])
+static struct room ask_one(pid_t pid, const uint8_t uuid[16], uint64_t need)
 {
 	union gp_wire_msg msg;
 	int fd = gp_wire_connect(pid), err;
@@ -32,6 +32,7 @@ static struct room ask_one(pid_t pid, const uint8_t uuid[16])
 		return (struct room){ 0 };
 	gp_wire_init(&msg, GP_WIRE_MEMORY);
 	msg.memory.leave = 1;
+	msg.memory.need = need;
 	memcpy(msg.memory.uuid, uuid, sizeof(msg.memory.uuid));
 	err = gp_wire_call(fd, &msg, ANSWER_MS);
 	close(fd);
@@ -42,7 +43,7 @@ static struct room ask_one(pid_t pid, const uint8_t uuid[16])
 	};
 }
 
-static struct room ask_tenants(const uint8_t uuid[16])
+static struct room ask_tenants(const uint8_t uuid[16], uint64_t need)
 {
 	struct room all = { 0 };
 	pid_t pid[TENANTS];
@@ -52,7 +53,7 @@ static struct room ask_tenants(const uint8_t uuid[16])
 		struct room one = { 0 };
 
 		if (pid[i] != getpid())
-			one = ask_one(pid[i], uuid);
+			one = ask_one(pid[i], uuid, need);
 		all.may_come |= one.may_come;
 		all.moving |= one.moving;
 	}
@@ -60,7 +61,7 @@ static struct room ask_tenants(const uint8_t uuid[16])
 }
 
 /* @again: the first request chose a tenant already. */
-static struct room ask_daemon(const uint8_t uuid[16], bool again)
+static struct room ask_daemon(const uint8_t uuid[16], uint64_t need, bool again)
 {
 	union gp_wire_msg msg;
 	int fd = gp_wire_daemon_connect(), err;
@@ -70,6 +71,7 @@ static struct room ask_daemon(const uint8_t uuid[16], bool again)
 	gp_wire_init(&msg, GP_WIRE_ROOM);
 	memcpy(msg.room.uuid, uuid, sizeof(msg.room.uuid));
 	msg.room.moving = again;
+	msg.room.need = need;
 	err = gp_wire_call(fd, &msg, ANSWER_MS);
 	close(fd);
 	return (struct room){ !err && msg.room.may_come, !err && msg.room.moving };
@@ -99,24 +101,24 @@ static void nap(long ns)
  * While memory is released, an allocation that fails again and again would slow that: the driver
  * has one lock for both.
  */
-bool gp_memory_ask(const uint8_t uuid[16], bool turns)
+bool gp_memory_ask(const uint8_t uuid[16], uint64_t need, bool turns)
 {
 	const uint64_t until_ns = gp_wall_ns() + MOVE_NS;
-	struct room first = ask_daemon(uuid, false), now = first;
+	struct room first = ask_daemon(uuid, need, false), now = first;
 
 	if (first.may_come) {
 		do {
 			nap(DAEMON_NAP_NS);
-			now = now.moving ? ask_daemon(uuid, true) : now;
+			now = now.moving ? ask_daemon(uuid, 0, true) : now;
 		} while (now.moving && gp_wall_ns() < until_ns);
 		return true;
 	}
 	if (turns)
 		return false;
-	first = now = ask_tenants(uuid);
+	first = now = ask_tenants(uuid, need);
 	while (now.moving && gp_wall_ns() < until_ns) {
 		nap(NAP_NS);
-		now = ask_tenants(uuid);
+		now = ask_tenants(uuid, 0);
 	}
 	return first.may_come;
 }
@@ -228,14 +230,15 @@ void gp_memory_changed(const uint8_t uuid[16])
 	gp_client_device_unlock(dev);
 }
 
-void gp_memory_read(struct gp_client_device *dev, bool be, bool leave, struct gp_memory_stat *stat)
+void gp_memory_read(struct gp_client_device *dev, bool be, const uint64_t *need,
+		    struct gp_memory_stat *stat)
 {
 	const struct gp_engine_hooks *hooks = gp_engine_hooks();
 
 	*stat = (struct gp_memory_stat){ 0 };
 	if (!hooks->memory)
 		return;
-	hooks->memory(dev->hal->id.uuid, leave && be, stat);
+	hooks->memory(dev->hal->id.uuid, be ? need : NULL, stat);
 	if (be || stat->by_itself)
 		return;
 	stat->figures.fixed += stat->figures.movable;
@@ -251,7 +254,7 @@ int gp_memory_serve(const struct gp_wire_memory *msg, union gp_wire_msg *reply)
 		return -EINVAL;
 	if (!dev)
 		return -ENODEV;
-	gp_memory_read(dev, false, false, &stat);
+	gp_memory_read(dev, false, NULL, &stat);
 	/* Then it is gpreemptd that asks; without one, soon this process decides itself. */
 	if (!stat.by_itself && msg->leave && gp_daemon_link_manages(dev) &&
 	    dev->caps.caps & GP_CAP_SUSPEND)
@@ -259,7 +262,7 @@ int gp_memory_serve(const struct gp_wire_memory *msg, union gp_wire_msg *reply)
 	gp_wire_init(reply, GP_WIRE_MEMORY);
 	memcpy(reply->memory.uuid, msg->uuid, sizeof(reply->memory.uuid));
 	/* Its class may have changed. */
-	gp_memory_read(dev, gp_client_device_is_be(dev), msg->leave, &stat);
+	gp_memory_read(dev, gp_client_device_is_be(dev), msg->leave ? &msg->need : NULL, &stat);
 	reply->memory.leave = msg->leave;
 	reply->memory.moving = stat.moving;
 	reply->memory.figures = stat.figures;

@@ -32,12 +32,12 @@ enum gp_memory_stop {
 #pragma GCC visibility push(default)
 
 /**
- * An allocation on the device @uuid does not fit: ask gpreemptd for room, and all tenants of this
+ * @need bytes are missing on the device @uuid: ask gpreemptd for room, and all tenants of this
  * user without one. Returns whether any may still give room: it moves, or has memory that can
  * leave. Waits a second at most for each answer, and while any moves, a minute at most. @turns: of
  * those that take turns with this process, which only gpreemptd knows.
  */
-bool gp_memory_ask(const uint8_t uuid[16], bool turns);
+bool gp_memory_ask(const uint8_t uuid[16], uint64_t need, bool turns);
 /**
  * Suspend this process's groups on the device @uuid, those that appear later too, or resume them.
  * Where gpreemptd decides turns, it does that, and this waits for it. 0; -ENODEV: it has none
@@ -56,8 +56,12 @@ void gp_memory_changed(const uint8_t uuid[16]);
 
 #pragma GCC visibility pop
 
-/** Figures of @dev, which is of class @be now or is not: only best-effort memory can leave. */
-void gp_memory_read(struct gp_client_device *dev, bool be, bool leave, struct gp_memory_stat *stat);
+/**
+ * Figures of @dev, which is of class @be now or is not: only best-effort memory can leave. @need:
+ * let so many bytes leave, beyond those that have; 0: these stay away for a while; NULL: nothing.
+ */
+void gp_memory_read(struct gp_client_device *dev, bool be, const uint64_t *need,
+		    struct gp_memory_stat *stat);
 /** Answer a request. 0; -EINVAL; -ENODEV: this process does not use that device. */
 int gp_memory_serve(const struct gp_wire_memory *msg, union gp_wire_msg *reply);
 

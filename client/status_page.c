@@ -266,7 +266,7 @@ void gp_status_page_memory(struct gp_client_device *dev)
 
 	if (!page)
 		return;
-	gp_memory_read(dev, dev->cls.cls == GP_CLASS_BE, false, &stat);
+	gp_memory_read(dev, dev->cls.cls == GP_CLASS_BE, NULL, &stat);
 	put(&page->movable, stat.figures.movable);
 	put(&page->fixed, stat.figures.fixed);
 	put(&page->out, stat.figures.out);

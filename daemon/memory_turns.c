@@ -252,7 +252,8 @@ static void change_places(struct turns *s, struct gp_ddev *dev)
 		if (!dev->turns.coming)
 			dev->turns.coming_ns = s->now_ns;
 		dev->turns.coming = s->tenant[coming]->id;
-		gp_room_request(s->tenant[leaves], s->tenant[coming]->who.pid, s->now_ns);
+		gp_room_request(s->tenant[leaves], s->tenant[coming]->who.pid, UINT64_MAX,
+				s->now_ns);
 	} else if (dev->turns.coming) {
 		hold_others(s, coming);
 	}

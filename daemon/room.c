@@ -19,16 +19,21 @@ static bool will_come(const struct gp_room_tenant *t)
 {
 	if (t->moving)
 		return t->asked_ns < GP_ROOM_MOVE_NS;
-	return !t->away && t->movable && t->asked_ns < GP_ROOM_BEGIN_NS;
+	return t->movable && !t->gave && t->asked_ns < GP_ROOM_BEGIN_NS;
 }
 
+/* One that gave a part can give more at once, as long as all its moves may take. */
 static bool can_be_asked(const struct gp_room_tenant *t)
 {
-	return t->movable && !t->moving && !t->away && t->asked_ns >= GP_ROOM_SKIP_NS;
+	return t->movable && !t->moving &&
+	       (t->asked_ns >= GP_ROOM_SKIP_NS ||
+		(t->away && t->gave && t->since_ns < GP_ROOM_MOVE_NS));
 }
 
 static bool goes_before(const struct gp_room_tenant *a, const struct gp_room_tenant *b)
 {
+	if (a->away != b->away)
+		return a->away;
 	return a->weight < b->weight || (a->weight == b->weight && a->off_ns > b->off_ns);
 }
 
@@ -75,35 +80,48 @@ static struct gp_room_tenant facts_of(const struct gp_conn *conn, struct gp_dten
 		.moving = t->page && atomic_load_explicit(&t->page->moving, memory_order_acquire),
 		.movable = t->page ? atomic_load_explicit(&t->page->movable, memory_order_relaxed) :
 				     0,
+		.gave = t->page && atomic_load_explicit(&t->page->moved, memory_order_relaxed) !=
+					   t->away.room_moved,
 		.asked_ns = gp_room_age_ns(t->away.room_ns, now_ns),
+		.since_ns = t->away.give_ns ? now_ns - t->away.give_ns : 0,
 		.off_ns = t->turn_since_ns ? 0 :
 					     gp_room_age_ns(t->turn_end_ns, gp_ddev_now(t->dev)),
 		.weight = t->request.cls.value,
 	};
 }
 
-static bool tell(struct gp_dtenant *t)
+/* @need: 0: what has left stays away. */
+static bool tell(struct gp_dtenant *t, uint64_t need)
 {
 	union gp_wire_msg msg;
 
 	gp_wire_init(&msg, GP_WIRE_MEMORY);
 	msg.memory.leave = 1;
+	msg.memory.need = need;
 	memcpy(msg.memory.uuid, t->dev->hal->id.uuid, sizeof(msg.memory.uuid));
 	return gp_conn_send(t->conn, &msg, NULL, 0);
 }
 
 bool gp_room_hold_away(struct gp_dtenant *t, uint64_t now_ns)
 {
-	if (!t->away.away || gp_room_age_ns(t->away.again_ns, now_ns) < AGAIN_NS)
+	const uint64_t age_ns = gp_room_age_ns(t->away.again_ns, now_ns);
+
+	if (!t->away.away || age_ns < AGAIN_NS)
 		return true;
+	/* Nobody waited for it meanwhile. */
+	if (age_ns >= GP_ROOM_BEGIN_NS)
+		t->away.give_ns = 0;
 	t->away.again_ns = now_ns;
-	return tell(t);
+	return tell(t, 0);
 }
 
-void gp_room_request(struct gp_dtenant *t, pid_t pid, uint64_t now_ns)
+void gp_room_request(struct gp_dtenant *t, pid_t pid, uint64_t need, uint64_t now_ns)
 {
 	struct gp_subject who = { 0 };
 
+	if (!t->away.give_ns || gp_room_age_ns(t->away.room_ns, now_ns) >= GP_ROOM_SKIP_NS)
+		t->away.give_ns = now_ns;
+	t->away.room_moved = atomic_load_explicit(&t->page->moved, memory_order_relaxed);
 	t->away.room_ns = t->away.again_ns = now_ns;
 	t->away.room_pid = pid;
 	memset(t->away.room_comm, 0, sizeof(t->away.room_comm));
@@ -111,7 +129,7 @@ void gp_room_request(struct gp_dtenant *t, pid_t pid, uint64_t now_ns)
 		memcpy(t->away.room_comm, who.comm,
 		       strnlen(who.comm, sizeof(t->away.room_comm) - 1));
 	gp_proc_clear(&who);
-	(void)tell(t);
+	(void)tell(t, need);
 }
 
 /* A failed message ends a tenant, so at most one is sent for each walk of the list. */
@@ -133,8 +151,8 @@ static bool any_comes(const struct gp_room_tenant *t, size_t n)
 	return any;
 }
 
-/* Does room come from any tenant? @choose: if from none yet, ask one. */
-static bool find_room(struct gp_ddev *dev, const struct gp_conn *conn, bool choose)
+/* Do bytes come from any tenant? If from none yet, ask one for @need; 0: none. */
+static bool find_room(struct gp_ddev *dev, const struct gp_conn *conn, uint64_t need)
 {
 	struct gp_room_tenant facts[TENANTS];
 	struct gp_dtenant *tenant[TENANTS];
@@ -151,11 +169,11 @@ static bool find_room(struct gp_ddev *dev, const struct gp_conn *conn, bool choo
 		facts[n] = facts_of(conn, t, now_ns);
 		tenant[n++] = t;
 	}
-	if (!choose)
+	if (!need)
 		return any_comes(facts, n);
 	best = gp_room_choose(facts, n, &may_come);
 	if (best >= 0)
-		gp_room_request(tenant[best], conn->pid, now_ns);
+		gp_room_request(tenant[best], conn->pid, need, now_ns);
 	return may_come;
 }
 
@@ -182,7 +200,7 @@ static bool room_comes(struct gp_daemon *d, struct gp_ddev *dev, const struct gp
 	if (asks) {
 		comes = gp_memory_turns_ask(d, asks, &moves);
 	} else {
-		moves = find_room(dev, conn, !msg->moving);
+		moves = find_room(dev, conn, msg->moving ? 0 : msg->need);
 		comes = moves;
 	}
 	*moving = moves;

@@ -25,17 +25,20 @@ struct gp_daemon;
  * struct gp_room_tenant - what the choice goes by.
  * @may: the asking process may let its memory leave
  * @away, @moving, @movable: as its page and the daemon have it
- * @asked_ns: age of the daemon's request; UINT64_MAX: none since it came back
+ * @gave: it has moved since the daemon's latest request
+ * @asked_ns: age of that request; UINT64_MAX: none since it came back. @since_ns: of the
+ *	first one without a pause between
  * @off_ns: since it had a turn
  */
 struct gp_room_tenant {
-	bool may, away, moving;
-	uint64_t movable, asked_ns, off_ns;
+	bool may, away, moving, gave;
+	uint64_t movable, asked_ns, since_ns, off_ns;
 	uint32_t weight;
 };
 
 /**
- * The tenant to ask now; -1: none. Least weight first, then the longest without a turn.
+ * The tenant to ask now; -1: none. First those with memory that is out already, because they are
+ * stopped; then the least weight, then the longest without a turn.
  * @may_come: one moves or has been asked, or is asked now.
  */
 int gp_room_choose(const struct gp_room_tenant *tenant, size_t n, bool *may_come);
@@ -48,8 +51,8 @@ static inline uint64_t gp_room_age_ns(uint64_t at_ns, uint64_t now_ns)
 	return at_ns ? now_ns - at_ns : UINT64_MAX;
 }
 
-/** Ask @tenant for its memory, for the process @pid. A failed message ends it. */
-void gp_room_request(struct gp_dtenant *tenant, pid_t pid, uint64_t now_ns);
+/** Ask @tenant for @need bytes of its memory, for the process @pid. A failed message ends it. */
+void gp_room_request(struct gp_dtenant *tenant, pid_t pid, uint64_t need, uint64_t now_ns);
 /** It comes back when nobody has asked for a second: ask again. False: it has left. */
 bool gp_room_hold_away(struct gp_dtenant *tenant, uint64_t now_ns);
 /** Answer GP_WIRE_ROOM. */

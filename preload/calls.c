@@ -99,6 +99,10 @@ static inline enum gp_memory_use use_of(enum gp_call_kind kind)
 	}
 }
 
+/* Of an allocation that failed. */
+#define GP_BYTES(result, symbol, words) \
+	((result) == CU_OUT_OF_MEMORY ? gp_quota_bytes(GP_ID_##symbol, words) : 0)
+
 #define WATCHED(kind, symbol, count, ...)                                                          \
 	static int our_##symbol(GP_PARAMS_##count(__VA_ARGS__))                                    \
 	{                                                                                          \
@@ -117,7 +121,8 @@ static inline enum gp_memory_use use_of(enum gp_call_kind kind)
 		seen = gp_watch_enter(&w, seen_as(GP_CALL_##kind), WORD_##kind(GP_NAMES_##count)); \
 		do {                                                                               \
 			result = DRIVER(symbol, count, __VA_ARGS__)(GP_NAMES_##count);             \
-		} while (GP_CALL_##kind == GP_CALL_ROOM && gp_memory_again(&t, result));           \
+		} while (GP_CALL_##kind == GP_CALL_ROOM &&                                         \
+			 gp_memory_again(&t, result, GP_BYTES(result, symbol, words)));            \
 		if (seen)                                                                          \
 			gp_watch_end(&w, result);                                                  \
 		gp_quota_leave(&q, result);                                                        \
@@ -146,7 +151,7 @@ static int our_cuMemAlloc_v2(void *at, uint64_t bytes)
 	seen = gp_watch_enter(&w, GP_CALL_SYNC, NULL);
 	do {
 		result = gp_memory_alloc(DRIVER(cuMemAlloc_v2, 2, P, L), at, bytes);
-	} while (gp_memory_again(&t, result));
+	} while (gp_memory_again(&t, result, bytes));
 	if (seen)
 		gp_watch_end(&w, result);
 	gp_quota_leave(&q, result);
@@ -184,7 +189,8 @@ static int our_cuMemFree_v2(uint64_t at)
 		seen = gp_watch_enter(&w, GP_CALL_SYNC, NULL);                                   \
 		do {                                                                             \
 			result = function(DRIVER(symbol, count, __VA_ARGS__), GP_NAMES_##count); \
-		} while ((repeat) && gp_memory_again(&t, result));                               \
+		} while ((repeat) &&                                                             \
+			 gp_memory_again(&t, result, GP_BYTES(result, symbol, words)));          \
 		if (seen)                                                                        \
 			gp_watch_end(&w, result);                                                \
 		gp_quota_leave(&q, result);                                                      \

@@ -18,6 +18,7 @@
 #include "runtime/size.h"
 
 #define LEAST_BYTES (1u << 20) /* smaller ones stay the driver's */
+#define SLACK_BYTES (4u << 20)
 #define RETRY_NS 2000000u
 #define RETRY_MOST_NS 64000000u
 #define TRY_MAX_NS 120000000000u
@@ -601,7 +602,27 @@ static void say_waited(const struct gp_memory_try *t)
 	       (double)(t->tried_ns - t->since_ns) / 1e6, (double)(now_ns - t->tried_ns) / 1e6);
 }
 
-bool gp_memory_again(struct gp_memory_try *t, int result)
+static uint64_t more(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/*
+ * The bytes that are missing for @bytes. The driver may need more for itself, and another process
+ * may take them: each further request is for twice as much.
+ */
+static uint64_t missing(struct gp_memory_try *t, uint64_t bytes)
+{
+	size_t room, total;
+	const bool known = !gp_memory_cuda.mem_get_info(&room, &total) && room < bytes;
+	const uint64_t need = more(known ? bytes - room : bytes, SLACK_BYTES);
+	const uint64_t twice = more(t->need, t->need);
+
+	t->need = need > twice ? need : twice;
+	return t->need;
+}
+
+bool gp_memory_again(struct gp_memory_try *t, int result, uint64_t bytes)
 {
 	uint8_t uuid[16];
 	int device;
@@ -618,7 +639,7 @@ bool gp_memory_again(struct gp_memory_try *t, int result)
 		t->nap_ns = RETRY_NS;
 	}
 	/* Room may have come between the call and this answer. */
-	t->last = !gp_memory_ask(uuid, gp_memory.takes_turns) ||
+	t->last = !gp_memory_ask(uuid, missing(t, bytes), gp_memory.takes_turns) ||
 		  gp_memory_now_ns() - t->since_ns >
 			  (gp_memory.takes_turns ? TURN_MAX_NS : TRY_MAX_NS);
 	if (!t->last)

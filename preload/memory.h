@@ -167,11 +167,12 @@ void gp_memory_context_gone(void *context);
 /** One call that may run out of memory. */
 struct gp_memory_try {
 	uint64_t since_ns, nap_ns;
+	uint64_t need;	   /* bytes that others were asked for last */
 	uint64_t tried_ns; /* begin of the attempt that is next */
 	bool last;
 };
-/** It returned @result: shall it be repeated, as others gave room? May sleep. */
-bool gp_memory_again(struct gp_memory_try *t, int result);
+/** For @bytes it returned @result: shall it be repeated, as others gave room? May sleep. */
+bool gp_memory_again(struct gp_memory_try *t, int result, uint64_t bytes);
 
 /** Slow parts of enter and leave. */
 bool gp_memory_begin(enum gp_memory_use use);
@@ -194,7 +195,7 @@ void gp_memory_mover_need(void);
 /** Memory came or went: have as much of the host's. */
 void gp_memory_mover_resized(void);
 /** As gp_engine_hooks.memory. */
-void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat);
+void gp_memory_stat(const uint8_t uuid[16], const uint64_t *need, struct gp_memory_stat *stat);
 /** Is this the mover's thread? Its context is none of the program's. */
 bool gp_memory_is_mover(void);
 /** Calls in the driver that name memory; with gp_memory.idle_ns, also those that submit work. */

@@ -20,6 +20,7 @@
 #define QUIET_NS 1000000000    /* from the last request for room to the first attempt */
 #define NEEDED_NS 10000000     /* between attempts to come back for a call that waits */
 #define BOTH_NS 60000000000ull
+#define LEAST_PARTS 2 /* leave at least: a 128th of the device's memory */
 #define PIN_STEP (1ull << 30)
 #define HOST_SPARE (1ull << 30) /* is not given back */
 #define STREAM_NON_BLOCKING 1u
@@ -37,7 +38,9 @@ static struct {
 	sem_t wake;
 	/* Any thread, without a lock: requests never wait. */
 	atomic_bool ready, wanted, moving, resized;
+	atomic_bool leaving;	      /* memory leaves for a request */
 	atomic_bool needed;	      /* a call waits for memory that left an idle program */
+	_Atomic(uint64_t) need;	      /* bytes that were asked for, with wanted */
 	_Atomic(uint64_t) asked_ns;   /* last request */
 	_Atomic(uint64_t) needed_ns;  /* since when */
 	_Atomic(uint64_t) resized_ns; /* last allocation or release */
@@ -125,17 +128,37 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Queue copies of a part's bytes, from @at on, and an event behind them. False: one failed. */
-static bool queue_copies(struct place *at, void *event)
+/* Is the part before @at whole? Parts are released as one. */
+static bool is_between_parts(const struct place *at)
+{
+	const struct gp_memory_piece *p = at->piece;
+
+	return at->done == p->out || (!p->own && !(at->done % gp_memory.part));
+}
+
+static uint64_t rest_of_part(const struct place *at)
+{
+	const struct gp_memory_piece *p = at->piece;
+	const uint64_t rest = p->bytes - at->done;
+
+	return p->own ? rest : least(rest, gp_memory.part - at->done % gp_memory.part);
+}
+
+/*
+ * Queue copies of a part's bytes, from @at on, and an event behind them; of whole parts, if @left
+ * bytes end sooner. False: one failed.
+ */
+static bool queue_copies(struct place *at, uint64_t *left, void *event)
 {
 	uint64_t bytes = 0, n;
 
-	while (at->piece && bytes < gp_memory.part) {
-		n = copy_part(at->piece, at->done,
-			      least(at->piece->bytes - at->done, gp_memory.part - bytes), true);
+	while (at->piece && bytes < gp_memory.part && (*left || !is_between_parts(at))) {
+		n = least(rest_of_part(at), gp_memory.part - bytes);
+		n = copy_part(at->piece, at->done, n, true);
 		if (!n)
 			return false;
 		bytes += n;
+		*left -= least(*left, n);
 		at->done += n;
 		if (at->done == at->piece->bytes)
 			*at = on_device(gp_memory_next(at->piece));
@@ -165,19 +188,25 @@ static void release_copied(struct place *at, const struct place *copied)
 	}
 }
 
+static bool is_same(const struct place *a, const struct place *b)
+{
+	return a->piece == b->piece && (!a->piece || a->done == b->done);
+}
+
 /*
- * Memory is released as soon as it was copied, while the next copies run: the driver clears it
- * meanwhile. False: a copy failed; a part may be out.
+ * @left bytes leave, and the rest of the last part. Memory is released as soon as it was copied,
+ * while the next copies run: the driver clears it meanwhile. False: a copy failed; a part may be
+ * out.
  */
-static bool copy_and_release(void)
+static bool copy_and_release(uint64_t left)
 {
 	const uint64_t since_ns = gp_memory_now_ns();
 	struct place queued = on_device(gp_memory_next(NULL)), released = queued, copied;
-	bool ok = queue_copies(&queued, mover.event[0]);
+	bool ok = queue_copies(&queued, &left, mover.event[0]);
 
-	for (unsigned int i = 0; ok && released.piece; i ^= 1) {
+	for (unsigned int i = 0; ok && !is_same(&released, &queued); i ^= 1) {
 		copied = queued;
-		ok = !queued.piece || queue_copies(&queued, mover.event[i ^ 1]);
+		ok = !queued.piece || queue_copies(&queued, &left, mover.event[i ^ 1]);
 		ok = !gp_memory_cuda.event_synchronize(mover.event[i]) && ok;
 		mover.copies_ns = gp_memory_now_ns() - since_ns;
 		if (ok)
@@ -230,6 +259,7 @@ static void stay(int err, bool stopped)
 	atomic_store(&mover.failed_ns, gp_memory_now_ns());
 	/* Requests came during the move, too. */
 	atomic_store(&mover.wanted, false);
+	atomic_store(&mover.need, 0);
 	if (gp_memory.out) {
 		if (stopped)
 			come_back(gp_memory_now_ns());
@@ -240,15 +270,29 @@ static void stay(int err, bool stopped)
 	open_again();
 }
 
-/* Memory that stayed when a move failed leaves likewise. */
-static void move_out(void)
+/*
+ * How much leaves, if @need bytes shall. The process runs only when all is back, so more costs the
+ * copies alone: each further move doubles that which is out, and many small requests take few.
+ * Programs that take turns leave whole, so that others have their place.
+ */
+static uint64_t share_of(uint64_t need)
+{
+	if (gp_memory.takes_turns)
+		return UINT64_MAX;
+	if (need < LEAST_PARTS * gp_memory.part)
+		need = LEAST_PARTS * gp_memory.part;
+	return need > gp_memory.out ? need : gp_memory.out;
+}
+
+/* Memory that stayed, also when a move failed, leaves likewise. */
+static void move_out(uint64_t bytes)
 {
 	const uint64_t since_ns = gp_memory_now_ns(), was_out = gp_memory.out;
 	int err;
 
 	shut();
 	err = gp_memory_stop(gp_memory.uuid, GP_MEMORY_MOVE);
-	if (err || !have_host() || !copy_and_release()) {
+	if (err || !have_host() || !copy_and_release(bytes)) {
 		stay(err ? err : -EIO, !err);
 		return;
 	}
@@ -403,7 +447,7 @@ void gp_memory_mover_resized(void)
 		(void)sem_post(&mover.wake);
 }
 
-/* Of its memory that can leave, all leaves or nothing. */
+/* It leaves if the host could have all of it. */
 static bool may_leave(void)
 {
 	return gp_quota_had(gp_memory.device) > gp_memory.min &&
@@ -493,7 +537,7 @@ static void idle_out(void)
 		ok = !gp_memory_inside() && gp_memory_calls() == calls;
 		gp_memory_idle(ok);
 		if (ok)
-			move_out();
+			move_out(UINT64_MAX);
 		else
 			open_again();
 	}
@@ -508,32 +552,32 @@ static void idle_out(void)
  * for that allocation only when both fit, or it would leave again and again. After a minute it
  * comes back without: the allocation then has an end.
  */
-static bool idle_has_room(void)
+static uint64_t idle_lacks(void)
 {
 	const bool both = gp_memory_now_ns() - atomic_load(&mover.needed_ns) < BOTH_NS;
 	uint64_t need = gp_memory.out + (both ? gp_memory.wanted : 0);
 	size_t room, total;
 
 	if (gp_memory_cuda.mem_get_info(&room, &total))
-		return false;
+		return need;
 	if (need > total)
 		need = gp_memory.out;
-	return room >= need;
+	return need > room ? need - room : 0;
 }
 
 /* As for an allocation that does not fit, without a lock. */
 static void make_room(void)
 {
-	if (idle_has_room() || gp_memory_now_ns() - idle.asked_ns < STEP_NS)
+	if (!idle_lacks() || gp_memory_now_ns() - idle.asked_ns < STEP_NS)
 		return;
-	(void)gp_memory_ask(gp_memory.uuid, false);
+	(void)gp_memory_ask(gp_memory.uuid, idle_lacks(), false);
 	idle.asked_ns = gp_memory_now_ns();
 }
 
 /* gp_memory.lock held. */
 static void idle_in(void)
 {
-	if (!idle_has_room())
+	if (idle_lacks())
 		return;
 	move_in();
 	idle.out = gp_memory.out;
@@ -587,8 +631,18 @@ static void wake_or_sleep(void)
 	if (!atomic_load(&mover.wanted) || !gp_memory_hook_is_awake())
 		return;
 	atomic_store(&mover.moving, true);
-	if (gp_memory_hook_sleep())
+	if (gp_memory_hook_sleep()) {
 		atomic_store(&mover.wanted, false);
+		atomic_store(&mover.need, 0);
+	}
+}
+
+/* gp_memory.lock held. */
+static void move_asked(void)
+{
+	atomic_store(&mover.leaving, true);
+	move_out(share_of(atomic_exchange(&mover.need, 0)));
+	atomic_store(&mover.leaving, false);
 }
 
 static void serve(void)
@@ -604,7 +658,7 @@ static void serve(void)
 	pthread_mutex_lock(&gp_memory.lock);
 	atomic_store(&mover.moving, true);
 	if (atomic_exchange(&mover.wanted, false) && gp_memory.resident)
-		move_out();
+		move_asked();
 	else if (idle.out && atomic_load(&mover.needed))
 		idle_in();
 	else if (gp_memory.out && !idle.out && is_quiet() && has_room())
@@ -640,11 +694,21 @@ static bool moves_on(const uint8_t uuid[16])
 	return atomic_load(&mover.ready) && !mover.error && !memcmp(uuid, gp_memory.uuid, 16);
 }
 
-static void ask(void)
+/*
+ * 0: memory that is out stays there. Another request while memory leaves may be for the same
+ * allocation: if room is still missing afterwards, it comes again.
+ */
+static void ask(uint64_t need)
 {
+	uint64_t before = atomic_load(&mover.need);
+
 	atomic_store(&mover.asked_ns, gp_memory_now_ns());
-	if (may_leave() && atomic_load(&gp_memory.resident) &&
-	    !atomic_exchange(&mover.wanted, true))
+	if (!need || atomic_load(&mover.leaving) || !may_leave() ||
+	    !atomic_load(&gp_memory.resident))
+		return;
+	while (before < need && !atomic_compare_exchange_weak(&mover.need, &before, need))
+		;
+	if (!atomic_exchange(&mover.wanted, true))
 		(void)sem_post(&mover.wake);
 }
 
@@ -654,7 +718,7 @@ static uint64_t without(uint64_t from, uint64_t part)
 	return from > part ? from - part : 0;
 }
 
-void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *stat)
+void gp_memory_stat(const uint8_t uuid[16], const uint64_t *need, struct gp_memory_stat *stat)
 {
 	const uint64_t had = gp_quota_had(gp_quota_device(uuid));
 	struct gp_wire_memory_figures *f = &stat->figures;
@@ -662,8 +726,8 @@ void gp_memory_stat(const uint8_t uuid[16], bool leave, struct gp_memory_stat *s
 	*stat = (struct gp_memory_stat){ .figures.fixed = had };
 	if (!moves_on(uuid))
 		return;
-	if (leave)
-		ask();
+	if (need)
+		ask(*need);
 	f->movable = may_leave() ? atomic_load(&gp_memory.resident) : 0;
 	f->out = atomic_load(&gp_memory.out);
 	f->fixed = without(had, atomic_load(&gp_memory.asked));

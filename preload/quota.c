@@ -264,6 +264,11 @@ static const struct rule rules[GP_CALL_IDS] = {
 	[GP_ID_cuDevicePrimaryCtxReset_v2] = { WHAT_RELEASE, KIND_PRIMARY, NULL, false },
 };
 
+uint64_t gp_quota_bytes(enum gp_call_id id, const uint64_t *arg)
+{
+	return rules[id].what == WHAT_TAKE ? rules[id].bytes(arg) : 0;
+}
+
 /* ---- entries: quota.lock held -------------------------------------------------------- */
 
 /* Addresses of contexts and of pools are of one space. */

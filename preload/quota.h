@@ -59,6 +59,8 @@ static inline void gp_quota_leave(struct gp_quota_call *c, int result)
 		gp_quota_end(c, result);
 }
 
+/** Bytes that a call @id with arguments @arg asks for; 0: it is no allocation. */
+uint64_t gp_quota_bytes(enum gp_call_id id, const uint64_t *arg);
 /** Limit figures of the current device's memory. */
 void gp_quota_info(uint64_t *free, uint64_t *total);
 /** Bytes that the program has on the device @number of this process. */

@@ -25,7 +25,7 @@ BYTES(hint, 24);
 BYTES(yield, 48);
 AT(yield, limit_ns, 24);
 AT(yield, uuid, 32);
-BYTES(memory, 112);
+BYTES(memory, 120);
 AT(memory, figures, 24);
 AT(memory, figures.fixed, 32);
 AT(memory, figures.out, 40);
@@ -33,6 +33,7 @@ AT(memory, figures.moves, 48);
 AT(memory, figures.move_ns, 64);
 AT(memory, figures.host_max, 88);
 AT(memory, uuid, 96);
+AT(memory, need, 112);
 
 BYTES(status, 304);
 AT(status, slice_us, 48);
@@ -76,10 +77,11 @@ BYTES(away, 88);
 AT(away, away, 16);
 AT(away, keep, 24);
 
-BYTES(room, 40);
+BYTES(room, 48);
 AT(room, uuid, 16);
 AT(room, may_come, 32);
 AT(room, moving, 36);
+AT(room, need, 40);
 
 BYTES(pool, 280);
 AT(pool, pid, 16);

@@ -157,7 +157,8 @@ static bool body_ok(const union gp_wire_msg *msg)
 	case GP_WIRE_HELLO:
 		return hello_ok(&msg->hello);
 	case GP_WIRE_MEMORY:
-		return msg->memory.leave <= 1 && msg->memory.moving <= 1;
+		return msg->memory.leave <= 1 && msg->memory.moving <= 1 &&
+		       (msg->memory.leave || !msg->memory.need);
 	case GP_WIRE_AWAY:
 		return away_ok(&msg->away);
 	case GP_WIRE_ROOM:

@@ -124,10 +124,11 @@ struct gp_wire_memory_figures {
  */
 struct gp_wire_memory {
 	struct gp_wire_head head;
-	uint32_t leave; /* 1: and let it leave now */
+	uint32_t leave; /* 1: and let it leave now; what has left stays away for a while */
 	uint32_t moving;
 	struct gp_wire_memory_figures figures;
 	uint8_t uuid[16];
+	uint64_t need; /* with leave: bytes that shall leave, beyond those that have; 0: none */
 };
 
 struct gp_wire_query {
@@ -229,6 +230,7 @@ struct gp_wire_room {
 	uint32_t may_come;
 	/* asked: choose no further tenant, I have not tried since; answered: one moves now */
 	uint32_t moving;
+	uint64_t need; /* bytes that are missing; 0 in the answer */
 };
 
 /* The answer has the file of quota.h. */

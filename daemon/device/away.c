@@ -111,7 +111,7 @@ static void give_to_core(struct gp_dtenant *t)
 	mark(t, false);
 	t->away.asked = false;
 	t->away.count = 0;
-	t->away.room_ns = t->away.left_ns = t->away.beside_since_ns = 0;
+	t->away.room_ns = t->away.left_ns = t->away.beside_since_ns = t->away.give_ns = 0;
 	while (!gp_dtenant_is_stopped(t) && (g = gp_runtime_next(t->dev->rt, t, g)))
 		gp_runtime_group_to_core(t->dev->rt, g);
 }

@@ -30,6 +30,8 @@ struct gp_dtenant;
  * @since_ns: away since then
  * @room_ns: when the daemon asked last; 0: not since it came back. @again_ns: also while away.
  *	Both are of gp_loop_now_ns(), because the process counts the machine's time
+ * @give_ns: it has given memory since then, while others waited for it; @room_moved: its page's
+ *	moved at room_ns
  * @room_pid, @room_comm: the process that needed room.
  * @in_turns: it takes turns (memory_turns.h)
  * @served: the part of them that it had
@@ -40,7 +42,7 @@ struct gp_away {
 	bool away, asked, pending;
 	uint32_t keep[GP_WIRE_KEEP_MAX], count;
 	uint64_t left_ns, beside_since_ns, since_ns;
-	uint64_t room_ns, again_ns;
+	uint64_t room_ns, again_ns, give_ns, room_moved;
 	bool in_turns;
 	uint64_t served, waits_ns, late_ns;
 	pid_t room_pid;

@@ -9,6 +9,8 @@ from rig import BUILD, CLI, FACE, Rig, TOP
 APP = os.path.join(TOP, "tests/e2e/memory_app.py")
 MEMORY_MIB, BE_MIB, LC_MIB = 128, 96, 64
 PIECE_MIB = 16
+PART_MIB = 2                    # so much leaves at once, at least 2 of them
+LEAVES_MIB = BE_MIB + LC_MIB - MEMORY_MIB + 4      # for that allocation, beside such a program
 ROUNDS = 4
 NO_MEMORY, NOT_INITIALIZED = 2, 3
 

@@ -97,6 +97,21 @@ class MemoryDaemon(MemoryRig, Daemon):
         self.give(self.lc)
         self.all_right(self.light, self.heavy, self.fixed)
 
+    def test_the_same_one_gives_more(self):
+        """It is stopped already, so the other one runs on."""
+        light, heavy, fixed = self.three()
+        self.assertEqual(self.take(self.lc), "got 0\n", self.said("be"))
+        first = self.out(light)
+        self.assertIn(first, range(1, LIGHT_MIB << 20))
+        second = self.app("lc", 16)
+        self.assertEqual(self.take(second), "got 0\n", self.said("be"))
+        self.assertGreaterEqual(self.out(light), first + (12 << 20))
+        self.assertEqual((self.out(heavy), self.moves(heavy)), (0, 0))
+        self.give(second)
+        self.give(self.lc)
+        self.back(light)
+        self.all_right(light, heavy, fixed)
+
     def test_both_leave_for_a_large_one(self):
         three = self.three()
         lc = self.app("lc", BOTH_MIB)

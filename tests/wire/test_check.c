@@ -185,7 +185,7 @@ static void result_is_no_number(void **state)
 static void memory_that_leaves(void **state)
 {
 	union gp_wire_msg msg = new_msg(GP_WIRE_AWAY), room = new_msg(GP_WIRE_ROOM);
-	union gp_wire_msg quota = new_msg(GP_WIRE_QUOTA);
+	union gp_wire_msg quota = new_msg(GP_WIRE_QUOTA), memory = new_msg(GP_WIRE_MEMORY);
 
 	REFUSED(msg, away.away, 2);
 	REFUSED(msg, away.count, 1);
@@ -203,6 +203,12 @@ static void memory_that_leaves(void **state)
 		msg.away.keep[i] = 7;
 	msg.away.count = GP_WIRE_KEEP_MAX;
 	REFUSED(msg, away.count, GP_WIRE_KEEP_MAX + 1);
+	REFUSED(memory, memory.need, 1); /* for nothing that leaves */
+	memory.memory.leave = 1;
+	memory.memory.need = UINT64_MAX;
+	assert_int_equal(gp_wire_check_body(&memory), 0);
+	REFUSED(memory, memory.leave, 2);
+	REFUSED(memory, memory.moving, 2);
 	REFUSED(room, room.may_come, 2);
 	REFUSED(room, room.moving, 2);
 	quota.quota.place = GP_QUOTA_PLACES - 1;

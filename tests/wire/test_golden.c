@@ -60,8 +60,13 @@ static const struct field yield[] = {
 	NUMBER(yield.limit_ns), NUMBERS(yield.uuid), { 0 },
 };
 static const struct field memory[] = {
-	NUMBER(head.result),	 NUMBER(memory.leave), NUMBER(memory.moving),
-	FIGURES(memory.figures), NUMBERS(memory.uuid), { 0 },
+	NUMBER(head.result),
+	NUMBER(memory.leave),
+	NUMBER(memory.moving),
+	FIGURES(memory.figures),
+	NUMBERS(memory.uuid),
+	NUMBER(memory.need),
+	{ 0 },
 };
 static const struct field query[] = { NUMBER(head.result), NUMBER(query.number), { 0 } };
 static const struct field status[] = {
@@ -183,7 +188,8 @@ static const struct field away[] = {
 	NUMBER(head.result), NUMBER(away.away), NUMBER(away.count), NUMBERS(away.keep), { 0 },
 };
 static const struct field room[] = {
-	NUMBER(head.result), NUMBERS(room.uuid), NUMBER(room.may_come), NUMBER(room.moving), { 0 },
+	NUMBER(head.result), NUMBERS(room.uuid), NUMBER(room.may_come),
+	NUMBER(room.moving), NUMBER(room.need),	 { 0 },
 };
 static const struct field quota[] = {
 	NUMBER(head.result),
