@@ -24,6 +24,7 @@ LENGTH = "sched/job_length.c"
 WHY = "sched/why.c"
 PILE = "sched/pile.c"
 KIND = "sched/request_kind.c"
+ANTICIPATE = "sched/anticipate.c"
 
 MUTATIONS = [Mutation(*m) for m in [
     # ---- decisions that fail
@@ -225,6 +226,27 @@ MUTATIONS = [Mutation(*m) for m in [
     ("others-wait-for-a-slow-tenant", ROTATION,
      "\tif (leaves_turn(s, t) && others_wait(s, true))\n\t\treturn true;\n", ""),
     # ---- launches that pile up
+    ("keeps-for-ordinary-pauses", ANTICIPATE, "STEPS + steps + 1;", "STEPS;"),
+    ("keeps-in-vain-for-free", ANTICIPATE, "sum -= length <= steps ? length : STEPS + steps + 1;",
+     "sum -= length <= steps ? length : 0;"),
+    ("keeping-never-gains", ANTICIPATE, "sum += held ? STEPS : 0;", "sum += 0;"),
+    ("keeping-always-gains", ANTICIPATE, "sum += held ? STEPS : 0;", "sum += STEPS;"),
+    ("keeps-beside-long-work", ANTICIPATE, "held = length <= steps && goes_on;",
+     "held = length <= steps;"),
+    ("one-pause-decides", ANTICIPATE, "for (unsigned int i = PAUSES; i-- > 0;) {",
+     "for (unsigned int i = 1; i-- > 0;) {"),
+    ("no-pause-yet-is-a-long-one", ANTICIPATE, "\t\tif (!length)\n\t\t\tcontinue;\n", ""),
+    ("all-pauses-are-short", ANTICIPATE, ": LONGER;", ": 1;"),
+    ("first-pause-counts", ANTICIPATE, "\tif (a->idle_ns)\n", ""),
+    ("pauses-do-not-age", ANTICIPATE, "a->pauses << 4 | length_of", "a->pauses << 4 * !a->pauses | length_of"),
+    ("kept-time-not-longer", ANTICIPATE, "best = steps + 1;", "best = steps;"),
+    ("kept-as-long-as-may-be", ANTICIPATE, "return keep_ns * (unsigned int)best / STEPS;",
+     "return best ? keep_ns : 0;"),
+    ("one-long-work-decides", ANTICIPATE, "(now_ns - a->busy_ns) / 4 - a->work_ns / 4",
+     "(now_ns - a->busy_ns) - a->work_ns"),
+    ("work-never-long", ANTICIPATE, "return a->work_ns > LONG_NS + keep_ns;", "return 0;"),
+    ("switches-count-as-work", ANTICIPATE, "return a->work_ns > LONG_NS + keep_ns;",
+     "return a->work_ns > LONG_NS;"),
     ("piles-beside-dense-work", PILE, " || is_dense(&s->tenant[g->tenant]))", ")"),
     ("piles-beside-dense-lc", PILE, "!gp_pile_lately(s, &s->tenant[g->tenant]) || ", ""),
     ("piles-for-ever", PILE, "return gp_is_lc(t) && t->piled_ns && s->now_ns - t->piled_ns < LATELY_NS;",

@@ -39,6 +39,10 @@ static void test_pauses_in_a_request(void **state)
 	now_ns += 20 * MS;
 	assert_int_equal(waits(&a, &now_ns, 20, 20 * US, 100 * US), 19);
 	assert_false(gp_anticipate_long(&a, KEEP_NS));
+	/* The next may be a little longer than all others, which almost take a step. */
+	waits(&a, &now_ns, 20, 20 * US, KEEP_NS / 8 - US);
+	gp_anticipate_busy(&a, now_ns + KEEP_NS / 8 - US, KEEP_NS);
+	assert_true(gp_anticipate_idle(&a, now_ns + KEEP_NS / 8, KEEP_NS) >= KEEP_NS / 8 + US);
 }
 
 /* One wait a request: nothing is ever kept, and soon not after a change either. */
