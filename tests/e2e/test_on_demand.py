@@ -105,6 +105,14 @@ class OnDemand(Rig):
         self.eventually("they are its tenants",
                         lambda: {p.pid for p in procs} <= set(self.tenants()))
 
+    def two_have_turns(self):
+        procs = [self.be(), self.be()]
+        self.until_tenants(*procs)
+        self.eventually("two turns each", lambda: all(
+            row["daemon"]["turns"] >= 2 for row in self.tenants().values()))
+        self.assertEqual([self.said(n) for n in range(2)], ["", ""])
+        return procs
+
     def log(self):
         with open(os.path.join(self.run_dir, "gpreemptd.log")) as f:
             return f.read()
@@ -121,11 +129,7 @@ class Starts(OnDemand):
         self.assertFalse(os.path.exists(self.run_dir))
 
     def test_for_the_second(self):
-        procs = [self.be(), self.be()]
-        self.until_tenants(*procs)
-        self.eventually("two turns each", lambda: all(
-            row["daemon"]["turns"] >= 2 for row in self.tenants().values()))
-        self.assertEqual([self.said(n) for n in range(2)], ["", ""])
+        procs = self.two_have_turns()
         whose = "this user" if os.geteuid() else "root"
         self.assertIn(f"ok       gpreemptd: runs, as {whose}\n", self.gp("doctor").stdout)
         self.assertEqual(os.stat(self.run_dir).st_mode & 0o777, 0o700)
@@ -177,6 +181,14 @@ class Starts(OnDemand):
         self.be()
         self.eventually("it says so", lambda: SHORT_TAKEN in self.said(1))
         self.assertEqual(self.daemons(), {})
+
+
+class WithoutAttach(OnDemand):
+    """Programs pass their files to the daemon, which then has to take none."""
+    wrapper = (sys.executable, os.path.join(TOP, "tests/e2e/no_attach.py"))
+
+    def test_turns(self):
+        self.two_have_turns()
 
 
 class Ends(OnDemand):
