@@ -52,6 +52,12 @@ class MemoryRig(Rig):
         lc.stdin.flush()
         return lc.stdout.readline()
 
+    def row_of(self, proc):
+        """On a busy machine it may answer too late for one list."""
+        found = {}
+        self.eventually("its row", lambda: found.update(self.rows()) or proc.pid in found)
+        return found[proc.pid]
+
     def do(self, proc, *lines):
         return [self.take(proc, line).strip() for line in lines]
 

@@ -130,7 +130,7 @@ class Memory(MemoryRig):
         self.assertIn("memory stays on the device: Input/output error", self.said("be"))
 
     def out(self, proc):
-        return self.rows()[proc.pid]["memory"]["out_bytes"] >> 20
+        return self.row_of(proc)["memory"]["out_bytes"] >> 20
 
     def until_back(self, proc):
         self.eventually("it is back", lambda: not self.out(proc))
@@ -155,12 +155,12 @@ class Memory(MemoryRig):
     def test_many_small_requests(self):
         """Each move doubles the memory that is out, so there are few."""
         be, lc = self.app("be", BE_MIB, "--mem"), self.app("lc", 0, role="limit")
-        for _ in range(20):
-            self.assertEqual(self.do(lc, "alloc 4"), ["0"], self.said("be"))
-        row = self.rows()[be.pid]["memory"]
+        for _ in range(40):
+            self.assertEqual(self.do(lc, "alloc 2"), ["0"], self.said("be"))
+        row = self.row_of(be)["memory"]
         self.assertGreaterEqual(row["out_bytes"] >> 20, 80 - (MEMORY_MIB - BE_MIB))
-        self.assertLessEqual(row["moves"], 6)
-        self.assertEqual(self.do(lc, *["free"] * 20), ["0"] * 20)
+        self.assertLessEqual(row["moves"], 5)
+        self.assertEqual(self.do(lc, *["free"] * 40), ["0"] * 40)
         self.until_back(be)
         self.assertGreater(self.right(be), 0)
 
