@@ -129,6 +129,7 @@ $(O)/tests/daemon/test_config: TEST_LIBS += -Wl,--wrap=calloc,--wrap=strdup
 $(O)/tests/daemon/test_quotas: TEST_LIBS += -Wl,--wrap=gp_enroll_read,--wrap=gp_enroll_has_files \
 	-Wl,--wrap=gp_conn_lives,--wrap=gp_conn_say,--wrap=gp_conn_send
 $(O)/tests/daemon/test_proc: TEST_LIBS += -Wl,--wrap=readlinkat
+$(O)/tests/daemon/test_freezer: TEST_LIBS += -Wl,--wrap=gp_loop_now_ns
 # Its connections seem to take time.
 $(O)/tests/daemon/test_serve: TEST_LIBS += -Wl,--wrap=gp_loop_cpu_ns
 # The kernel's process events may be withheld, or lost.
