@@ -106,6 +106,17 @@ FULL_ON = ('DRM=m DRM_AMDGPU=m HSA_AMD=y HSA_AMD_SVM=n DRM_AMDGPU_USERPTR=y DRM_
            'MODULES=y PCI=y DEBUG_FS=y ACPI=y').split()
 
 
+def write_debian_config(path):
+    """Debian's configuration, cut down, with all of amdgpu."""
+    text = read_bytes(f'/boot/config-{release()}').decode()
+    lines = [line for line in text.splitlines() if not line.endswith('=m')
+             and 'DEBUG_INFO' not in line and 'SYSTEM_TRUSTED' not in line]
+    lines += ['CONFIG_DEBUG_INFO_NONE=y', 'CONFIG_SYSTEM_TRUSTED_KEYS=""',
+              'CONFIG_MODULE_SIG=n', *wanted(FULL_ON)]
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write('\n'.join(lines) + '\n')
+
+
 def full_tree(out, args):
     """The whole kernel's source with the series over drivers/gpu/drm/amd."""
     src = trees.unpack(out, whole=True)
@@ -134,13 +145,7 @@ def build_full_amdgpu(out, args):
     key = f'{release()} {" ".join(FULL_ON)}'
     stamp = dest + '.stamp'
     if not os.path.exists(stamp) or read_bytes(stamp).decode() != key:
-        text = read_bytes(f'/boot/config-{release()}').decode()
-        lines = [line for line in text.splitlines() if not line.endswith('=m')
-                 and 'DEBUG_INFO' not in line and 'SYSTEM_TRUSTED' not in line]
-        lines += ['CONFIG_DEBUG_INFO_NONE=y', 'CONFIG_SYSTEM_TRUSTED_KEYS=""',
-                  'CONFIG_MODULE_SIG=n', *wanted(FULL_ON)]
-        with open(config, 'w', encoding='utf-8') as f:
-            f.write('\n'.join(lines) + '\n')
+        write_debian_config(config)
         run([*make, 'olddefconfig'])
         text = read_bytes(config).decode()
         for word in ('DRM_AMDGPU=m', 'HSA_AMD=y'):

@@ -23,8 +23,9 @@ KBUILD = '''# SPDX-License-Identifier: Apache-2.0
 obj-m := lint.o
 inc := include/asic_reg include amdkfd amdgpu pm/inc pm/swsmu pm/swsmu/inc \\
 \tpm/powerplay/inc acp/include display display/include display/dc \\
-\tdisplay/amdgpu_dm display/modules/inc amdxcp
-ccflags-y := $(addprefix -I$(AMD_SRC)/,$(inc)) -DCONFIG_DRM=1 -DCONFIG_DRM_AMDGPU=1 {define}
+\tdisplay/amdgpu_dm display/modules/inc amdxcp ras/ras_mgr ras/core
+ccflags-y := $(addprefix -I,$(wildcard $(addprefix $(AMD_SRC)/,$(inc)))) \\
+\t-DCONFIG_DRM=1 -DCONFIG_DRM_AMDGPU=1 {define}
 lint-y := {objects}
 '''
 ALWAYS = ('amdgpu_amdkfd.c', 'amdgpu_amdkfd_gpuvm.c', 'amdgpu_vm.c')
@@ -80,11 +81,12 @@ def sparse_wrapper(tree):
     return path
 
 
-def warnings_of(tree, patches, hsa, jobs):
-    """Compile; return a Counter of warnings without line numbers."""
+def warnings_of(tree, patches, hsa, jobs, build_dir=None):
+    """Compile; return a Counter of warnings without line numbers. build_dir: a prepared kernel
+    to build against, instead of Debian's headers."""
     folder = write_kbuild(tree, 'lint-hsa' if hsa else 'lint-nohsa',
                           '-DCONFIG_HSA_AMD=1' if hsa else '', sources_of(tree, patches, hsa))
-    text = run(['make', '-C', headers(), f'M={folder}', f'-j{jobs}', '-k', 'W=1', 'C=1',
+    text = run(['make', '-C', build_dir or headers(), f'M={folder}', f'-j{jobs}', '-k', 'W=1', 'C=1',
                 f'CHECK={sparse_wrapper(tree)}', f'AMD_SRC={tree}/drivers/gpu/drm/amd',
                 f'NOSTDINC_FLAGS=-nostdinc -I{tree}/include -I{tree}/include/uapi', 'lint.o'],
                log=f'{folder}.log')

@@ -68,6 +68,11 @@ def cmd_lint(args):
     return lint.run_all(args)
 
 
+def cmd_newest(args):
+    import newest
+    return newest.run_all(args)
+
+
 def cmd_kernel(args):
     import kernels
     say(kernels.build(os.path.abspath(args.out), args.flavour, args.jobs)[0])
@@ -110,6 +115,10 @@ def parser():
         if words:
             cmd.add_argument(words, nargs='*')
         cmd.set_defaults(func=func)
+    cmd = sub.add_parser('newest', parents=[common])
+    cmd.add_argument('--source', default='/usr/src/linux-source-7.3.tar.xz',
+                     help='Debian\'s tarball of the kernel that fixes-7.3/BASE names')
+    cmd.set_defaults(func=cmd_newest)
     cmd = sub.add_parser('kernel', parents=[common], conflict_handler='resolve')
     cmd.add_argument('flavour', choices=('kasan', 'kmemleak'))
     cmd.set_defaults(func=cmd_kernel)

@@ -27,8 +27,8 @@ def series():
     return [os.path.join(PATCHES, name) for name in names]
 
 
-def check_version(tree):
-    """Refuse a tarball of another point release than the headers."""
+def check_version(tree, version=VERSION, tarball=None):
+    """Refuse a tarball of another point release than the patches are for."""
     fields = {}
     with open(os.path.join(tree, 'Makefile'), encoding='utf-8') as f:
         for line in f:
@@ -36,8 +36,8 @@ def check_version(tree):
             if len(words) == 3 and words[1] == '=':
                 fields[words[0]] = words[2]
     got = '.'.join(fields[k] for k in ('VERSION', 'PATCHLEVEL', 'SUBLEVEL'))
-    if got != VERSION:
-        raise Failure(f'{source_tarball()} is {got}, the series is for {VERSION}')
+    if got != version:
+        raise Failure(f'{tarball or source_tarball()} is {got}, the patches are for {version}')
 
 
 def unpack(out, whole=False):
