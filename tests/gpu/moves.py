@@ -84,7 +84,8 @@ def beside(p, opt, table, plain):
     lc.expect("ready")
     be = p.be("eager", 58, 20) if not rig.soft else p.be("hold", size(p, 58), piece_mib(p))
     p.pinned(be)
-    room = p.start("room", size(p, 100), *(() if rig.soft else ("bare",)), cls="lc")
+    # Only as much leaves as is missing: here nearly all.
+    room = p.start("room", size(p, p.gpu_gib - 6 if not rig.soft else 124), "bare", cls="lc")
     mover = Mover(p, room, be)
     start = time.monotonic()
     after = requests(rig, lc, "moves-lc", count, "--hint-us=300")
@@ -231,7 +232,7 @@ def kill_be(p, be_gib, room_gib, chance):
 
 def kills(p, opt, table, plain):
     chance, count = random.Random(opt.seed), max(opt.kills // 10, 2)
-    be_gib, room_gib = size(p, 22), size(p, 122)
+    be_gib, room_gib = size(p, 22), size(p, p.gpu_gib - 6 if not p.rig.soft else 124)
     be = p.be("eager", 22, 20) if not p.rig.soft else p.be("hold", be_gib, piece_mib(p))
     p.pinned(be)
     back = [kill_lc(p, be, room_gib, chance) for _ in range(count)]
