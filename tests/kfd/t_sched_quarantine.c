@@ -203,6 +203,7 @@ static void check_stuck(void)
 
 static void check_killed(void)
 {
+	uint32_t loaded;
 	struct tenant *t = start_tenants();
 	uint64_t seq = newest_event();
 	struct kfd_ioctl_sched_wait_args ev;
@@ -217,7 +218,8 @@ static void check_killed(void)
 	ok(device_state().slots_quarantined == 1, "its slot is lost when its process dies");
 	t = start_tenants();
 	ok(beating(t) == TENANTS * QUEUES, "others share the three that are left");
-	ok(device_state().loaded == 3, "no more than those are used");
+	loaded = device_state().loaded;
+	ok(loaded && loaded <= 3, "no more than those are used (%u)", loaded);
 	kill_tenants(t);
 	wait_empty();
 	must(simgpu_write_u64(0, "reset", 1), "reset");
