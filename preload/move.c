@@ -548,9 +548,10 @@ static void idle_out(void)
 }
 
 /*
- * A program that loads a model may leave while an allocation of its waits for room. It comes back
- * for that allocation only when both fit, or it would leave again and again. After a minute it
- * comes back without: the allocation then has an end.
+ * The bytes that are missing for its way back. A program that loads a model may leave while an
+ * allocation of its waits for room. It comes back for that allocation only when both fit, or it
+ * would leave again and again. After a minute it comes back without: the allocation then has an
+ * end.
  */
 static uint64_t idle_lacks(void)
 {
@@ -568,9 +569,11 @@ static uint64_t idle_lacks(void)
 /* As for an allocation that does not fit, without a lock. */
 static void make_room(void)
 {
-	if (!idle_lacks() || gp_memory_now_ns() - idle.asked_ns < STEP_NS)
+	const uint64_t need = idle_lacks();
+
+	if (!need || gp_memory_now_ns() - idle.asked_ns < STEP_NS)
 		return;
-	(void)gp_memory_ask(gp_memory.uuid, idle_lacks(), false);
+	(void)gp_memory_ask(gp_memory.uuid, need, false);
 	idle.asked_ns = gp_memory_now_ns();
 }
 
