@@ -175,18 +175,6 @@ static int stop_here(struct gp_client_device *dev, enum gp_memory_stop what)
 	return err;
 }
 
-/* Any other process's copy waits for a slice of the mover's copies. */
-static void shorten_copies(struct gp_client_device *dev)
-{
-	if (!(dev->caps.caps & GP_CAP_SLICE_PREEMPTS))
-		return;
-	gp_runtime_lock(dev->rt);
-	for (uint32_t i = 0; i < dev->keeps; i++)
-		if (dev->keep[i]->kind == GP_GROUP_COPY)
-			(void)dev->ops.set_slice(dev->keep[i], GP_SCHED_COPY_SLICE_US);
-	gp_runtime_unlock(dev->rt);
-}
-
 static atomic_bool idle;
 
 void gp_memory_idle(bool on)
@@ -201,8 +189,6 @@ int gp_memory_stop(const uint8_t uuid[16], enum gp_memory_stop what)
 
 	if (!dev)
 		return -ENODEV;
-	if (what == GP_MEMORY_MOVE)
-		shorten_copies(dev);
 	if (atomic_load(&idle))
 		return 0;
 	for (;;) {

@@ -24,7 +24,7 @@ struct gp_memory_stat {
 
 enum gp_memory_stop {
 	GP_MEMORY_RUN,
-	GP_MEMORY_MOVE, /* all groups stop but the mover's, whose copies get a short slice */
+	GP_MEMORY_MOVE, /* all groups stop but the mover's */
 	GP_MEMORY_OUT,	/* these have nothing to do either */
 };
 

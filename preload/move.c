@@ -335,22 +335,21 @@ static bool copy_in(const struct gp_memory_piece *p, uint64_t from, uint64_t to)
 	return true;
 }
 
-/* Make memory for the next part of @p that is out, and queue its copies. False: one failed. */
-static bool bring_part(struct gp_memory_piece *p, int *err)
+/* Make memory for all of @p that is out. 0 or CUDA's error. */
+static int fill(struct gp_memory_piece *p)
 {
-	const uint64_t from = p->back, to = gp_memory_part_end(p, from);
+	int err = 0;
 
-	*err = gp_memory_fill(p, from, to);
-	if (*err)
-		return false;
-	p->back = to;
-	return copy_in(p, from, to);
+	if (p->back < p->out)
+		err = gp_memory_fill(p, p->back, p->out);
+	if (!err)
+		p->back = p->out;
+	return err;
 }
 
 /*
- * Each part is copied as soon as it has memory, while the driver makes the next: that takes long
- * where it clears released memory first. @err: CUDA's, if there is no memory. False: that, or a
- * copy failed.
+ * All memory comes before the first copy: of two processes that come back to the room of one, one
+ * fails at once. @err: CUDA's, if there is no memory. False: that, or a copy failed.
  */
 static bool fill_and_copy(int *err)
 {
@@ -358,8 +357,12 @@ static bool fill_and_copy(int *err)
 	bool ok = true;
 
 	EACH_PIECE(p)
-	while (ok && p->back < p->out)
-		ok = bring_part(p, err);
+	if (!*err)
+		*err = fill(p);
+	if (*err)
+		return false;
+	EACH_PIECE(p)
+	ok = ok && copy_in(p, 0, p->out);
 	return end_copies(since_ns) && ok;
 }
 

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "client/engine.h"
-#include "client/memory.h"
 #include "gpreempt/gpreempt.h"
 #include "tests/client/fake_hal.h"
 #include "tests/common/gp_test.h"
@@ -193,26 +192,6 @@ static struct gp_ectx *lc_context(struct gp_client_device *dev, uintptr_t name)
 	return c;
 }
 
-/* Also those of an idle LC process: other processes' copies wait for them. */
-static void movers_copies_are_short(struct gp_client_device *dev)
-{
-	struct gp_group work = { .dev = dev->hal, .kind = GP_GROUP_COMPUTE, .id = 8 };
-	struct gp_group copies = { .dev = dev->hal, .kind = GP_GROUP_COPY, .id = 9 };
-	const int sets = fake.sets;
-
-	assert_int_equal(gp_client_device_keep(dev, &work), 0);
-	assert_int_equal(gp_client_device_keep(dev, &copies), 0);
-	gp_memory_idle(true);
-	assert_int_equal(gp_memory_stop(dev->hal->id.uuid, GP_MEMORY_OUT), 0);
-	assert_int_equal(more.slice_us, FAKE_DEFAULT_US);
-	assert_int_equal(gp_memory_stop(dev->hal->id.uuid, GP_MEMORY_MOVE), 0);
-	assert_int_equal(fake.sets, sets + 1);
-	assert_int_equal(more.slice_us, GP_SCHED_COPY_SLICE_US);
-	gp_memory_idle(false);
-	gp_engine_group_gone(&copies);
-	gp_engine_group_gone(&work);
-}
-
 static void slices_follow_class(void **state)
 {
 	struct gp_client_device *dev = new_device();
@@ -233,7 +212,6 @@ static void slices_follow_class(void **state)
 	gp_engine_group_gone(&group);
 	set_class(dev, GP_CLASS_LC, 0);
 	assert_int_equal(more.slice_us, FAKE_DEFAULT_US);
-	movers_copies_are_short(dev);
 }
 
 static uint64_t slice_now(int *sets)
