@@ -31,6 +31,18 @@ def piece_mib(p):
     return 16 if p.rig.soft else 1024
 
 
+def most_gib(p):
+    """All but the memory of contexts: only as much leaves as is missing."""
+    return size(p, 124 if p.rig.soft else p.gpu_gib - 6)
+
+
+def end_right(p, table, what, be):
+    be.send("end")
+    done = p.end(be)
+    right = done["wrong"] == 0 if "wrong" in done else done["same"] == 1
+    table.check(what, "same bits" if right else "OTHER BITS", "same bits", right)
+
+
 # ---- LC beside moves --------------------------------------------------------------------
 
 def requests(rig, proc, name, count, hint):
@@ -84,8 +96,7 @@ def beside(p, opt, table, plain):
     lc.expect("ready")
     be = p.be("eager", 58, 20) if not rig.soft else p.be("hold", size(p, 58), piece_mib(p))
     p.pinned(be)
-    # Only as much leaves as is missing: here nearly all.
-    room = p.start("room", size(p, p.gpu_gib - 6 if not rig.soft else 124), "bare", cls="lc")
+    room = p.start("room", most_gib(p), "bare", cls="lc")
     mover = Mover(p, room, be)
     start = time.monotonic()
     after = requests(rig, lc, "moves-lc", count, "--hint-us=300")
@@ -97,10 +108,7 @@ def beside(p, opt, table, plain):
         table.note(f"beside: LC, {what}, alone; beside moves",
                    f"{before[i]:.1f}; {after[i]:.1f} us")
         table.at_most(f"beside: LC {what}, of alone", after[i] / before[i], bar, "x")
-    be.send("end")
-    done = p.end(be)
-    right = done["wrong"] == 0 if "wrong" in done else done["same"] == 1
-    table.check("beside: BE", "same bits" if right else "OTHER BITS", "same bits", right)
+    end_right(p, table, "beside: BE", be)
     rig.quit(lc)
     rig.drop(room)
 
@@ -194,10 +202,7 @@ def turns(p, opt, table, plain):
     table.at_most("turns: share of one, from a half", abs(rates[0] / sum(rates) - 0.5),
                   SHARE_BAR, "")
     for proc in procs:
-        proc.send("end")
-    for proc in procs:
-        same = p.end(proc)["same"] == 1
-        table.check("turns: training", "same bits" if same else "OTHER BITS", "same bits", same)
+        end_right(p, table, "turns: training", proc)
     p.rig.drop(ballast)
 
 
@@ -232,15 +237,12 @@ def kill_be(p, be_gib, room_gib, chance):
 
 def kills(p, opt, table, plain):
     chance, count = random.Random(opt.seed), max(opt.kills // 10, 2)
-    be_gib, room_gib = size(p, 22), size(p, p.gpu_gib - 6 if not p.rig.soft else 124)
+    be_gib, room_gib = size(p, 22), most_gib(p)
     be = p.be("eager", 22, 20) if not p.rig.soft else p.be("hold", be_gib, piece_mib(p))
     p.pinned(be)
     back = [kill_lc(p, be, room_gib, chance) for _ in range(count)]
     table.note(f"kills: {count} of LC: BE is back after, longest", f"{max(back):.2f} s")
-    be.send("end")
-    done = p.end(be)
-    right = done["wrong"] == 0 if "wrong" in done else done["same"] == 1
-    table.check("kills: BE", "same bits" if right else "OTHER BITS", "same bits", right)
+    end_right(p, table, "kills: BE", be)
     failed = sum(kill_be(p, be_gib, room_gib, chance) != 0 for _ in range(count))
     table.check(f"kills: {count} of BE: allocations of LC that failed", str(failed), "0", not failed)
 
