@@ -180,8 +180,8 @@ struct gp_engine_hooks {
 	/** Predict an LC process's period, and hold for it (predict.h). */
 	bool predict;
 	/**
-	 * What of this process's memory on the device @uuid can leave? @leave: and let it
-	 * leave soon. Never waits. NULL: none can.
+	 * What of this process's memory on the device @uuid can leave? @need: as for
+	 * gp_memory_read(). Never waits. NULL: none can.
 	 */
 	void (*memory)(const uint8_t uuid[16], const uint64_t *need, struct gp_memory_stat *stat);
 	/** A gpreemptd has welcomed this process on a device. May wait a second. NULL: nothing. */

@@ -44,7 +44,7 @@ static void read_limits(struct gp_memory_settings *s)
 {
 	const char *text = secure_getenv("GPREEMPT_MEMORY");
 
-	s->leaves = text && strcmp(text, "0");
+	s->leaves = is_set("GPREEMPT_MEMORY");
 	if (!s->leaves || !strcmp(text, "1") || !gp_parse_size_range(text, &s->limits))
 		return;
 	gp_log(GP_LOG_WARN, "GPREEMPT_MEMORY=%s: not 1 or MIN:MAX; memory of this process stays",
