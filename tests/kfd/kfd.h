@@ -269,8 +269,9 @@ int kfd_work_create(struct kfd *k, unsigned int gpu, uint32_t items, uint32_t he
 /** kfd_work_launch - launch kernel variant % WORK_VARIANTS */
 int kfd_work_launch(struct kfd_work *w, struct kfd_queue *q, uint32_t variant,
 		    struct kfd_signal *signal);
-/** kfd_lose_queue - make a queue with an endless wave that will not answer its next dequeue */
-void kfd_lose_queue(struct kfd *k, struct kfd_queue *q);
+/** kfd_lose_queue - make a queue with an endless wave that will not answer its next dequeue;
+ *  returns the wave's words (TENANT_BEAT) */
+volatile uint32_t *kfd_lose_queue(struct kfd *k, struct kfd_queue *q);
 /** kfd_work_wrong - number of words that differ from the reference */
 uint32_t kfd_work_wrong(const struct kfd_work *w);
 

@@ -2,7 +2,8 @@
 /*
  * A queue that does not leave its slot is reset alone, and its process hears of it. If that
  * takes a reset of the whole pipe, the other queues of the pipe are saved before. An eviction
- * waits for the answer or the reset, as the stock driver does, and keeps nobody else waiting.
+ * or an update of the queue waits for the answer or the reset, as the stock driver does, and
+ * keeps nobody else waiting.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,6 +25,7 @@ enum answer {
 	READY = 'r',
 	TOLD = 't',
 	REFUSED = 'e',
+	GOES_ON = 'g',
 	OTHER = 'o'
 };
 
@@ -125,18 +127,32 @@ static char hear(const struct victim *v)
 	return read(v->from, &c, 1) == 1 ? c : 0;
 }
 
+/* Off and on again: does its wave go on from where it was? */
+static enum answer update(struct kfd_queue *q, volatile uint32_t *beat)
+{
+	const int err = kfd_queue_update(q, 0);
+	uint32_t before = *beat;
+
+	if (err)
+		return err == -EACCES ? REFUSED : OTHER;
+	if (kfd_queue_update(q, 100) || wait_word(beat, before + 2, 5000))
+		return OTHER;
+	return GOES_ON;
+}
+
 /* Has a queue with an endless wave, and does what its parent says. */
 static void victim_main(const struct victim *v, const char *fault)
 {
 	struct kfd own = { 0 };
 	enum answer a = TOLD;
+	volatile uint32_t *words;
 	struct kfd_queue q;
 	uint32_t event;
 
 	must(kfd_setup(&own), "set up");
 	event = exception_event(&own);
 	must(simgpu_write_u64(0, "engine/faults/pasid", pasid_of_self()), "pasid");
-	kfd_lose_queue(&own, &q);
+	words = kfd_lose_queue(&own, &q);
 	if (strcmp(fault, "ignore")) {
 		must(simgpu_write_u64(0, "engine/faults/ignore", 0), "no fault");
 		must(simgpu_write_u64(0, "engine/faults/late_ns", LATE_MS * MS), "late_ns");
@@ -151,6 +167,9 @@ static void victim_main(const struct victim *v, const char *fault)
 		must_not(!was_told(&own, event), &a);
 		say(v, (char)a);
 		a = kfd_queue_update(&q, 100) == -EACCES ? REFUSED : OTHER;
+		break;
+	case 'u':
+		a = update(&q, &words[TENANT_BEAT]);
 		break;
 	default:
 		break;
@@ -296,6 +315,37 @@ static void check_evicted(const char *fault, uint64_t least_ms, unsigned int tim
 	set_timeout(RESET_MS);
 }
 
+/* With @evict, the process is evicted and restored while its update waits. */
+static void check_updated(const char *fault, uint64_t least_ms, bool evict)
+{
+	const bool late = !strcmp(fault, "late");
+	struct victim v = start_victim(fault);
+	uint64_t resets, start;
+	bool evicted = true;
+	pid_t evictor = -1;
+	char answer;
+
+	read_dev();
+	resets = dev.resets;
+	start = now_ns();
+	say(&v, 'u');
+	sleep_ns(200 * MS);
+	if (evict)
+		evictor = write_later("evict", v.pid);
+	ok_time(hold_now() < 50 * MS, "a hold does not wait for an update");
+	answer = hear(&v);
+	if (evict)
+		ended_ns(evictor, &evicted);
+	ok(answer == (late ? GOES_ON : REFUSED), "an update of a queue that %s%s %s",
+	   late ? "is late" : "hangs", evict ? ", and of an evicted process," : "",
+	   late ? "succeeds" : "is refused");
+	ok(evicted && now_ns() - start >= least_ms * MS, "after it has waited (%llu ms)",
+	   (unsigned long long)((now_ns() - start) / MS));
+	read_dev();
+	ok(dev.resets == resets && !dev.slots_quarantined, "the GPU is not reset");
+	end_victim(&v);
+}
+
 int main(void)
 {
 	rng_seed(41);
@@ -307,7 +357,10 @@ int main(void)
 	check_destroyed();
 	check_evicted("late", LATE_MS, 4000);
 	check_evicted("ignore", RESET_MS, RESET_MS);
+	check_updated("ignore", RESET_MS, false);
 	set_timeout(4000);
+	check_updated("late", LATE_MS, false);
+	check_updated("late", LATE_MS, true);
 	ok(!simgpu_checks(), "the GPU saw nothing wrong");
 	return done();
 }

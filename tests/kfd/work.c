@@ -102,7 +102,7 @@ uint32_t kfd_work_wrong(const struct kfd_work *w)
 	return wrong;
 }
 
-void kfd_lose_queue(struct kfd *k, struct kfd_queue *q)
+volatile uint32_t *kfd_lose_queue(struct kfd *k, struct kfd_queue *q)
 {
 	struct k_spin_args args;
 	struct kfd_launch spin = {
@@ -121,4 +121,5 @@ void kfd_lose_queue(struct kfd *k, struct kfd_queue *q)
 	must(kfd_launch(q, &spin), "launch");
 	must(wait_word(&w[TENANT_BEAT], 1, 20000), "the wave runs");
 	must(simgpu_write_u64(0, "engine/faults/ignore", 1), "ignore");
+	return w;
 }
