@@ -625,10 +625,8 @@ static void stat_groups(const struct gp_sched *s, uint32_t tenant,
 	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (!gp_computes(g) || g->tenant != tenant)
-			continue;
-		stat->resident |= i == s->resident;
-		stat->suspended |= g->run == GP_RUN_OFF;
+		if (gp_computes(g) && g->tenant == tenant)
+			stat->resident |= i == s->resident;
 	}
 }
 

@@ -419,7 +419,7 @@ bool gp_sched_gang_before(const struct gp_sched *sched, uint32_t tenant, uint32_
 /* For views. Counters since init. */
 struct gp_sched_tenant_stat {
 	struct gp_class_request spec;
-	uint32_t resident, suspended, in_segment, held;
+	uint32_t resident, in_segment, held;
 	uint32_t queued; /* it reported a short time ago that all its work is queued */
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
 	uint64_t run_ns;  /* BE: time resident */

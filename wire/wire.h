@@ -295,7 +295,7 @@ enum gp_wire_usage {
 
 enum gp_wire_tenant_flags {
 	GP_WIRE_RESIDENT = 1u << 0,
-	GP_WIRE_SUSPENDED = 1u << 1,
+	GP_WIRE_SUSPENDED = 1u << 1, /* all its compute groups are */
 	GP_WIRE_SEGMENT = 1u << 2,
 	GP_WIRE_HELD = 1u << 3,
 	GP_WIRE_BUSY = 1u << 4,	  /* known to have work .. */

@@ -1052,6 +1052,20 @@ static uint32_t group_count(const struct gp_dtenant *t)
 	return n;
 }
 
+/* The core has no groups of one that is frozen, banned or away. */
+static bool all_suspended(const struct gp_dtenant *t)
+{
+	const struct gp_runtime_group *g = NULL;
+	bool any = false;
+
+	while ((g = gp_runtime_next_compute(t->dev->rt, t, g))) {
+		if (!g->off)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 static uint32_t flags_of(const struct gp_dtenant *t, const struct gp_sched_tenant_stat *st)
 {
 	uint32_t flags = 0, activity = 0;
@@ -1059,7 +1073,7 @@ static uint32_t flags_of(const struct gp_dtenant *t, const struct gp_sched_tenan
 	if (t->page)
 		activity = atomic_load_explicit(&t->page->activity, memory_order_relaxed);
 	flags |= t->dev->resident == t->id ? GP_WIRE_RESIDENT : 0;
-	flags |= st->suspended ? GP_WIRE_SUSPENDED : 0;
+	flags |= all_suspended(t) ? GP_WIRE_SUSPENDED : 0;
 	flags |= activity & GP_PAGE_SEGMENT ? GP_WIRE_SEGMENT : 0;
 	flags |= activity & GP_PAGE_HELD ? GP_WIRE_HELD : 0;
 	flags |= t->reported == GP_REPORTED_BUSY || t->reported == GP_REPORTED_PILES ?

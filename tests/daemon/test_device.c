@@ -1386,16 +1386,25 @@ static void set_frozen(struct process *p, bool frozen)
 	settle();
 }
 
+static bool shows(const struct process *p, uint32_t flag)
+{
+	struct gp_wire_tenant row = { 0 };
+
+	gp_dtenant_show(p->tenant, &row);
+	return row.flags & flag;
+}
+
 static void test_frozen_and_thawed(void **state)
 {
 	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
 
 	for (int i = 0; i < 2; i++) {
 		/* Once in its turn, and once in the other's. */
-		while (device[0].dev->resident != (i ? a : b)->tenant->id)
+		while (shows(a, GP_WIRE_SUSPENDED) == i)
 			run(MS);
 		set_frozen(a, true);
 		set_frozen(a, true);
+		assert_true(shows(a, GP_WIRE_FROZEN) && shows(a, GP_WIRE_SUSPENDED));
 		run(5 * MS);
 		b->done = 0;
 		assert_int_equal(done_in(a, 400 * MS), 0);

@@ -18,7 +18,7 @@ from test_daemon_soft import Daemon  # noqa: E402
 ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 ROUNDS = 30
 OFF_S = 0.020       # from a freeze until it has taken effect
-FROZEN = 1 << 9     # of a tenant's flags
+OFF = 1 << 9 | 1 << 1   # of a tenant's flags: frozen, and suspended
 
 
 def own_cgroup():
@@ -117,6 +117,7 @@ class Be(Frozen):
         self.until_used(frozen, other)
         self.freeze(self.cgroup)
         self.until_frozen(frozen)
+        self.eventually("it is suspended", lambda: self.tenants()[frozen.pid]["suspended"])
         turns = self.tenants()[frozen.pid]["turns"]
         self.assertEqual(self.used_by(frozen, other), 0)
         self.assertEqual(self.tenants()[frozen.pid]["turns"], turns)
@@ -128,14 +129,14 @@ class Be(Frozen):
         self.until_thawed(frozen)
         self.until_used(frozen, other)
 
-    def is_frozen(self, daemon, proc):
+    def is_off(self, daemon, proc):
         """By a connection: to start gpreempt takes half of the time that is measured."""
         daemon.send(bytes(Head(MAGIC, 1, LIST, 16, 0)))
-        frozen = False
+        off = False
         while Head.from_buffer_copy(data := daemon.recv(8192)).type != RESULT:
             row = Tenant.from_buffer_copy(data)
-            frozen |= row.pid == proc.pid and bool(row.flags & FROZEN)
-        return frozen
+            off |= row.pid == proc.pid and row.flags & OFF == OFF
+        return off
 
     def test_how_fast(self):
         self.start_daemon()
@@ -150,7 +151,7 @@ class Be(Frozen):
             self.until_used(frozen)
             start_s = time.monotonic()
             self.freeze(self.cgroup)
-            while not self.is_frozen(daemon, frozen):
+            while not self.is_off(daemon, frozen):
                 time.sleep(0.0005)
             took_s.append(time.monotonic() - start_s)
             self.freeze(self.cgroup, False)
