@@ -209,6 +209,7 @@ static int fake_list(const char *dir, hsaq_name_fn fn, void *arg)
 
 static void put_node(uint32_t node, uint32_t gpu_id, uint32_t slots)
 {
+	const uint64_t unique_id = k.config.unique_id ? k.config.unique_id : FAKE_UNIQUE_ID;
 	char path[128];
 
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/topology/nodes/%u/gpu_id", node);
@@ -221,7 +222,7 @@ static void put_node(uint32_t node, uint32_t gpu_id, uint32_t slots)
 	    "vendor_id 4098\ndevice_id 26273\nlocation_id %u\ndomain 1\n"
 	    "drm_render_minor %u\nnum_cp_queues %u\nunique_id %llu\nnum_xcc 1\n",
 	    gpu_id ? 0 : 8, gpu_id ? 240 : 0, gpu_id ? k.config.gfx : 0, 0x3b00u + node * 0x100,
-	    127 + node, slots, (unsigned long long)FAKE_UNIQUE_ID + node - 1);
+	    127 + node, slots, (unsigned long long)unique_id + node - 1);
 }
 
 static void put_queue(pid_t pid, uint32_t id, const struct queue *q)

@@ -35,6 +35,8 @@ enum fake_kernel {
  * @cwsr_off: amdgpu.cwsr_enable=0
  * @mes: amdgpu.mes=1
  * @pid_namespace: the PIDs in sysfs are of another PID namespace
+ * @unique_id: 0: FAKE_UNIQUE_ID. Processes with one device talk to each other, so a test of that
+ *	needs a device that no other test has at that time
  */
 struct fake_config {
 	enum fake_kernel kernel;
@@ -49,6 +51,7 @@ struct fake_config {
 	bool cwsr_off;
 	bool mes;
 	bool pid_namespace;
+	uint64_t unique_id;
 };
 
 void fake_kfd_start(const struct fake_config *config);

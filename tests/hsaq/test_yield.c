@@ -32,6 +32,7 @@ struct lc {
 };
 
 static struct fake_config config;
+static uint64_t device; /* unique_id of this run */
 static struct lc lc[2];
 static int kfd;
 static uint32_t queue;
@@ -496,7 +497,11 @@ static int run_without_cwsr(void)
 {
 	const struct CMUnitTest yield[] = { cmocka_unit_test(without_cwsr_nothing_goes_off) };
 
-	config = (struct fake_config){ .kernel = FAKE_STOCK_HWS, .cwsr_off = true };
+	config = (struct fake_config){
+		.kernel = FAKE_STOCK_HWS,
+		.cwsr_off = true,
+		.unique_id = device,
+	};
 	gp_set_log(log_line, NULL);
 	return gp_run_group("yield-no-cwsr", cmocka_run_group_tests(yield, setup, teardown), 1);
 }
@@ -519,7 +524,7 @@ static int run_on(enum fake_kernel which, const char *name)
 		cmocka_unit_test(who_is_as_urgent_stays),
 	};
 
-	config = (struct fake_config){ .kernel = which };
+	config = (struct fake_config){ .kernel = which, .unique_id = device };
 	return gp_run_group(name, cmocka_run_group_tests(yield, setup, teardown),
 			    sizeof(yield) / sizeof(yield[0]));
 }
@@ -544,6 +549,7 @@ int main(void)
 	bool well;
 
 	signal(SIGPIPE, SIG_IGN);
+	device = (uint64_t)getpid() << 32 ^ now_ns();
 	well = ends_well(run_on_hws);
 	well &= ends_well(run_without_cwsr);
 	return run_on(FAKE_STOCK, "yield-no-hws") || !well;
