@@ -18,6 +18,7 @@
 
 #define LATELY_NS (10000 * GP_NS_PER_MS)
 #define AGAIN_NS GP_NS_PER_MS /* doubles .. */
+/* .. up to this. A trace shows five at most: at 0, 1, 3, 7 and 15 ms of a wait. */
 #define AGAIN_MAX_NS (8 * GP_NS_PER_MS)
 
 static bool can_pile(const struct gp_sched *s)
