@@ -26,6 +26,7 @@
 
 struct row {
 	bool tenant;
+	bool silent;			      /* one that did not answer in time */
 	struct gp_wire_status st;	      /* others: pid, comm, device, uuid, groups, slice */
 	const struct gp_wire_tenant *managed; /* by gpreemptd; NULL: not its tenant */
 	char job[GP_JOB_LEN];		      /* of Slurm; "": none */
@@ -55,12 +56,43 @@ static int by_pid(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static void add_silent(struct table *t, pid_t pid)
+{
+	struct row *row = add_row(t);
+
+	if (!row)
+		return;
+	*row = (struct row){ .silent = true, .st.pid = pid };
+	gp_read_comm(pid, row->st.comm, sizeof(row->st.comm));
+}
+
+/* The row of silent @pid that has no device yet, or another one for a further device. */
+static struct row *row_for_device(struct table *t, pid_t pid)
+{
+	bool silent = false;
+	struct row *row;
+
+	for (row = t->row; row < t->row + t->count; row++) {
+		if (row->st.pid != pid || !row->silent)
+			continue;
+		if (!*row->st.uuid)
+			return row;
+		silent = true;
+	}
+	row = add_row(t);
+	if (row)
+		*row = (struct row){ .silent = silent, .st.pid = pid };
+	return row;
+}
+
 /* A row for each of its devices. */
 static void add_tenant(struct table *t, pid_t pid, int fd)
 {
 	struct gp_wire_status status[GP_WIRE_MAX_DEVICES];
 	ssize_t n = gp_tenant_answer(fd, status, GP_WIRE_MAX_DEVICES, t->query_ms);
 
+	if (n == -ETIMEDOUT)
+		add_silent(t, pid);
 	for (ssize_t i = 0; i < n; i++) {
 		struct row *row = add_row(t);
 		int err;
@@ -91,6 +123,8 @@ static void add_tenants(struct table *t, const pid_t *pid, size_t n)
 
 	gp_tenant_ask(pid, fd, n, QUERY_MS);
 	for (size_t i = 0; i < n; i++) {
+		if (fd[i] == -ETIMEDOUT)
+			add_silent(t, pid[i]);
 		if (fd[i] < 0)
 			continue;
 		add_tenant(t, pid[i], fd[i]);
@@ -129,9 +163,9 @@ static void add_other(struct table *t, struct gp_device *dev, pid_t pid)
 	if (dev->ops->groups(dev, pid, &list))
 		return;
 	n = gp_compute_groups(&list);
-	row = n ? add_row(t) : NULL;
+	row = n ? row_for_device(t, pid) : NULL;
 	if (row) {
-		*row = (struct row){ .st = { .pid = pid, .groups = (uint32_t)n } };
+		row->st.groups = (uint32_t)n;
 		gp_read_comm(pid, row->st.comm, sizeof(row->st.comm));
 		snprintf(row->st.device, sizeof(row->st.device), "%s", dev->id.name);
 		gp_uuid_format(dev->id.uuid, row->st.uuid, sizeof(row->st.uuid));
@@ -230,12 +264,13 @@ static void join(struct table *t, const struct gp_wire_tenant *managed)
 
 	gp_uuid_format(managed->uuid, uuid, sizeof(uuid));
 	row = row_of(t, managed, uuid);
-	if (!row) {
-		row = add_row(t);
-		if (!row)
-			return;
-		*row = (struct row){ .st = { .pid = managed->pid, .groups = managed->groups } };
-		st = &row->st;
+	if (!row)
+		row = row_for_device(t, managed->pid);
+	if (!row)
+		return;
+	st = &row->st;
+	if (!*st->uuid) {
+		st->groups = managed->groups;
 		memcpy(st->comm, managed->comm, sizeof(st->comm));
 		memcpy(st->device, managed->device, sizeof(st->device));
 		memcpy(st->uuid, uuid, sizeof(st->uuid));
@@ -289,10 +324,10 @@ static void class_text(const struct row *row, char *buf, size_t len)
 		snprintf(buf, len, "-");
 }
 
-/* "" or ", N MiB on the host". */
-static const char *memory_text(const struct row *row, char *buf, size_t len)
+/* "", ", does not answer" or ", N MiB on the host". */
+static const char *state_text(const struct row *row, char *buf, size_t len)
 {
-	buf[0] = '\0';
+	snprintf(buf, len, "%s", row->silent ? ", does not answer" : "");
 	if (row->memory.out)
 		snprintf(buf, len, ", %llu MiB on the host",
 			 (unsigned long long)(row->memory.out >> 20));
@@ -307,14 +342,25 @@ static void number(char *buf, size_t len, bool known, uint64_t value)
 		snprintf(buf, len, "-");
 }
 
+static bool groups_known(const struct row *row)
+{
+	return !row->silent || row->st.groups;
+}
+
+static const char *device_text(struct row *row)
+{
+	return *row->st.device ? gp_printable(row->st.device) : "-";
+}
+
 static void print_row(struct row *row)
 {
 	struct gp_wire_status *st = &row->st;
 	char cls[GP_CLASS_TEXT_LEN], slice[24], hints[24], holds[24], late[24];
-	char sw[24], memory[48];
+	char sw[24], groups[24], state[48];
 	bool lc = row->tenant && st->cls == GP_CLASS_LC;
 
 	class_text(row, cls, sizeof(cls));
+	number(groups, sizeof(groups), groups_known(row), st->groups);
 	number(slice, sizeof(slice), st->slice_us, st->slice_us);
 	number(hints, sizeof(hints), lc, st->hints);
 	number(holds, sizeof(holds), lc, st->holds);
@@ -323,10 +369,9 @@ static void print_row(struct row *row)
 		snprintf(sw, sizeof(sw), "%.1f", (double)st->switch_ns / 1000);
 	else
 		snprintf(sw, sizeof(sw), "-");
-	printf("%7d  %-9s %-22.22s %6u %8s %8s %8s %6s %9s  %s%s%s%s\n", st->pid, cls,
-	       gp_printable(st->device), st->groups, slice, hints, holds, late, sw,
-	       gp_printable(st->comm), memory_text(row, memory, sizeof(memory)),
-	       row->job[0] ? ", job " : "", row->job);
+	printf("%7d  %-9s %-22.22s %6s %8s %8s %8s %6s %9s  %s%s%s%s\n", st->pid, cls,
+	       device_text(row), groups, slice, hints, holds, late, sw, gp_printable(st->comm),
+	       state_text(row, state, sizeof(state)), row->job[0] ? ", job " : "", row->job);
 }
 
 /* With a daemon: more columns, and rows for processes without gpreempt. @what: NULL: its command */
@@ -347,11 +392,12 @@ static void print_managed_row(struct row *row, const char *what)
 	const struct gp_wire_tenant *d = row->managed ? row->managed : &nobody;
 	struct gp_wire_status *st = &row->st;
 	char cls[GP_CLASS_REQUEST_TEXT_LEN], slice[24], hints[24], holds[24], late[24];
-	char used[24], time[4][GP_VIEW_TEXT_LEN], quota[GP_VIEW_QUOTA_LEN];
+	char groups[24], used[24], time[4][GP_VIEW_TEXT_LEN], quota[GP_VIEW_QUOTA_LEN];
 	bool lc = row->managed ? d->request.cls == GP_CLASS_LC :
 				 row->tenant && st->cls == GP_CLASS_LC;
 
 	class_text(row, cls, sizeof(cls));
+	number(groups, sizeof(groups), groups_known(row), st->groups);
 	number(slice, sizeof(slice), st->slice_us, st->slice_us);
 	number(hints, sizeof(hints), lc && (row->tenant || d->hints != GP_WIRE_UNKNOWN),
 	       row->tenant ? st->hints : d->hints);
@@ -365,14 +411,14 @@ static void print_managed_row(struct row *row, const char *what)
 	else
 		snprintf(used, sizeof(used), "-");
 	gp_view_quota(d, quota);
-	printf("%7d  %-12.12s %-22.22s %-7s %6s %6u %8s %8s %8s %6s %8s %8s %8s %8s  "
-	       "%s%s%s%s%s%s\n",
-	       st->pid, cls, gp_printable(st->device), gp_view_state(d), used, st->groups, slice,
-	       hints, holds, late, gp_view_time(d->switch_p50_ns, time[0]),
+	printf("%7d  %-12.12s %-22.22s %-7s %6s %6s %8s %8s %8s %6s %8s %8s %8s %8s  "
+	       "%s%s%s%s%s%s%s\n",
+	       st->pid, cls, device_text(row), gp_view_state(d), used, groups, slice, hints, holds,
+	       late, gp_view_time(d->switch_p50_ns, time[0]),
 	       gp_view_time(d->switch_p99_ns, time[1]), gp_view_time(d->wait_p50_ns, time[2]),
 	       gp_view_time(d->wait_p99_ns, time[3]), what ? what : gp_printable(st->comm),
-	       *quota ? ", memory " : "", quota, *quota ? " together" : "",
-	       row->job[0] ? ", job " : "", row->job);
+	       row->silent && !what ? ", does not answer" : "", *quota ? ", memory " : "", quota,
+	       *quota ? " together" : "", row->job[0] ? ", job " : "", row->job);
 }
 
 /* BE: others have their own turns and their own row. */
@@ -572,13 +618,14 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(json, "pid", json_integer(st->pid));
 	json_object_set_new(json, "command", gp_json_text(st->comm));
 	json_object_set_new(json, "tenant", json_boolean(t));
+	json_object_set_new(json, "answers", t || row->silent ? json_boolean(t) : json_null());
 	json_object_set_new(json, "uid",
 			    gp_json_number(t || row->managed,
 					   row->managed ? row->managed->uid : st->uid));
 	row_class_json(json, row);
 	json_object_set_new(json, "device", gp_json_text(st->device));
 	json_object_set_new(json, "uuid", gp_json_text(st->uuid));
-	json_object_set_new(json, "compute_groups", json_integer(st->groups));
+	json_object_set_new(json, "compute_groups", gp_json_number(groups_known(row), st->groups));
 	json_object_set_new(json, "slice_us", gp_json_number(st->slice_us, st->slice_us));
 	json_object_set_new(json, "memory",
 			    row->has_memory ? gp_json_memory(&row->memory) : json_null());

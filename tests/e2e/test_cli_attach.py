@@ -141,6 +141,22 @@ class Tenants(Rig):
             self.assertEqual(one.stderr.count("\n"), 1, one.stderr)
             self.assertIn("stopped", one.stderr)
 
+    def test_ls_shows_those_that_do_not_answer(self):
+        """With all that is known of them."""
+        be, unknown = self.start("be"), self.stub("never")
+        self.assertEqual(self.rows()[be.pid]["answers"], True)
+        be.send_signal(signal.SIGSTOP)
+        try:
+            rows, table = self.rows(), self.ok("ls").stdout
+        finally:
+            be.send_signal(signal.SIGCONT)
+        for row in rows[be.pid], rows[unknown]:
+            self.assertEqual((row["tenant"], row["answers"], row["class"]), (False, False, None))
+        self.assertEqual(rows[be.pid]["compute_groups"], 1)
+        self.assertEqual(rows[be.pid]["slice_us"], BE_US)
+        self.assertRegex(table, rf"(?m)^ *{be.pid} .* be, does not answer$")
+        self.assertRegex(table, rf"(?m)^ *{unknown} .*, does not answer$")
+
     def stub(self, delay):
         """The PID of a tenant that answers after @delay seconds; "never": it does not."""
         proc = subprocess.Popen([sys.executable, "-c", STUB, str(delay)], text=True,

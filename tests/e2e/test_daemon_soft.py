@@ -148,6 +148,20 @@ class Urgent(Daemon):
         self.assertEqual([self.urgent(role) for role in ("keeper", "second")], [[], []])
 
 
+class Stopped(Daemon):
+    def test_ls_shows_one_that_does_not_answer(self):
+        self.start_daemon()
+        proc = self.start("be")
+        self.until_taken(proc)
+        proc.send_signal(signal.SIGSTOP)
+        try:
+            row, table = self.rows()[proc.pid], self.ok("ls").stdout
+        finally:
+            proc.send_signal(signal.SIGCONT)
+        self.assertEqual((row["answers"], row["class"], row["compute_groups"]), (False, "be", 1))
+        self.assertRegex(table, rf"(?m)^ *{proc.pid} +be:100 .* be, does not answer$")
+
+
 class Turns(Daemon):
     def test_one_at_a_time_and_in_turn(self):
         self.start_daemon("be_quantum: 10ms\n")
