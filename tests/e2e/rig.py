@@ -103,6 +103,21 @@ class Rig(unittest.TestCase):
         proc.wait(PATIENCE_S)
 
 
+class Refusals(Rig):
+    """Commands that gpreempt refuses."""
+
+    def refused(self, args, says, soft=True, env=None):
+        """One line that names the right form, 125, and CMD did not run. Its MARK is a file's name."""
+        mark = os.path.join(self.dir, "ran")
+        done = self.gp(*[a.replace("MARK", mark) for a in args], soft=soft, env=env)
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith("gpreempt: "), done.stderr)
+        self.assertIn(says, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertFalse(os.path.exists(mark))
+
+
 def command_lines():
     """(PID, words) of every process with a readable command line."""
     for pid in filter(str.isdigit, os.listdir("/proc")):

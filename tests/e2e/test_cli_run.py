@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import BUILD, CLI, FACE, Rig  # noqa: E402
+from rig import BUILD, CLI, FACE, Refusals, Rig  # noqa: E402
 
 
 
@@ -97,20 +97,7 @@ class ExitStatus(Rig):
         self.assertEqual(done.stdout, "--class=x --help\n")
 
 
-class BadInput(Rig):
-    """One line that says what would be right; 125; CMD did not run."""
-
-    def refused(self, args, says, soft=True, env=None):
-        mark = os.path.join(self.dir, "ran")
-        done = self.gp(*[a.replace("MARK", mark) for a in args], soft=soft,
-                       env=env)
-        self.assertEqual(done.returncode, 125, done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertTrue(done.stderr.startswith("gpreempt: "), done.stderr)
-        self.assertIn(says, done.stderr)
-        self.assertEqual(done.stdout, "")
-        self.assertFalse(os.path.exists(mark))
-
+class BadInput(Refusals):
     def test_run(self):
         cmd = ["--", "touch", "MARK"]
         for args, says in (

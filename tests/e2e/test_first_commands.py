@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fake_daemon as fake  # noqa: E402
-from rig import BUILD, CLI, PATIENCE_S, Rig, among_mps  # noqa: E402
+from rig import BUILD, CLI, PATIENCE_S, Refusals, Rig, among_mps  # noqa: E402
 
 RUN = ("run", "--class=lc", "--", "true")
 USER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
@@ -23,23 +23,7 @@ VERSION = "mount -t tmpfs module /sys/module && mkdir /sys/module/nvidia && " \
 NODE = "mount -t tmpfs dev /dev && touch /dev/null /dev/nvidiactl && chmod 666 /dev/null && "
 
 
-class First(Rig):
-    """One line that says what would be right; 125; CMD did not run."""
-
-    def refused(self, args, says, soft=True, env=None):
-        mark = os.path.join(self.dir, "ran")
-        done = self.gp(*[a.replace("MARK", mark) for a in args], soft=soft,
-                       env=env)
-        self.assertEqual(done.returncode, 125, done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertTrue(done.stderr.startswith("gpreempt: "), done.stderr)
-        self.assertIn(says, done.stderr)
-        self.assertEqual(done.stdout, "")
-        self.assertFalse(os.path.exists(mark))
-
-
-
-class Words(First):
+class Words(Refusals):
     # The first commands of a newcomer, and the line that each gets.
     FIRST = (
         ([], "verb missing; write gpreempt run --class=lc -- CMD, or see gpreempt --help"),
@@ -212,7 +196,7 @@ class Machine(Rig):
                 self.assertIn(line, done.stdout)
 
 
-class Daemons(First):
+class Daemons(Refusals):
     """A gpreemptd that this user or this version cannot use."""
 
     def setUp(self):
