@@ -14,6 +14,7 @@
 #include "cli/trace_json.c"
 #include "cli/view.c"
 #include "tests/common/gp_test.h"
+#include "tests/common/gp_xorshift.h"
 
 #define SEED 20261122u
 #define RUNS 40
@@ -389,10 +390,7 @@ static uint64_t random_state = SEED;
 
 static uint64_t next_random(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
+	return gp_xorshift(&random_state);
 }
 
 /* For any records in any order the trace is valid. */

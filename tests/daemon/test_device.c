@@ -9,15 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/device/device_internal.h"
 #include "daemon/discover/proc.h"
 #include "daemon/device/tenant.h"
 #include "softgpu/sim_hal.h"
+#include "tests/common/gp_child.h"
 #include "tests/common/gp_test.h"
 
 #define MS 1000000ull
@@ -184,19 +183,6 @@ static void run(uint64_t ns)
 	settle();
 }
 
-static pid_t sleeper(void)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pause();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	return pid;
-}
-
 static void gone(struct gp_dtenant *tenant, void *arg)
 {
 	struct process *p = arg;
@@ -222,7 +208,7 @@ static struct process *tenant(struct device *d, struct gp_class_value cls, bool 
 			       .gone = gone,
 			       .arg = p };
 
-	*p = (struct process){ .pid = sleeper(), .works = works };
+	*p = (struct process){ .pid = gp_child_start(), .works = works };
 	assert_int_equal(gp_sim_process_add(d->sim, p->pid), 0);
 	p->context = gp_sim_context_create(d->sim, p->pid, 1);
 	assert_non_null(p->context);
@@ -307,8 +293,7 @@ static int end(void **state)
 
 			if (p->context)
 				expect_as_found(d, p);
-			kill(p->pid, SIGKILL);
-			waitpid(p->pid, NULL, 0);
+			gp_child_end(p->pid);
 		}
 	}
 	assert_int_equal(records(), 0);
@@ -1158,8 +1143,7 @@ static void test_a_process_that_dies(void **state)
 	uint64_t before;
 
 	run(120 * MS);
-	kill(a->pid, SIGKILL);
-	waitpid(a->pid, NULL, 0);
+	gp_child_end(a->pid);
 	gp_sim_process_end(device[0].sim, a->pid);
 	a->context = NULL;
 	run(20 * MS);

@@ -4,18 +4,16 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/discover/freezer.h"
 #include "daemon/discover/proc.h"
+#include "tests/common/gp_child.h"
 #include "tests/common/gp_test.h"
 
 #define THAWED "populated 1\nfrozen 0\n"
@@ -320,15 +318,9 @@ static bool make_real(void)
 
 static pid_t start_real(void)
 {
+	const pid_t pid = gp_child_start();
 	char text[16];
-	const pid_t pid = fork();
 
-	assert_true(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	write_real("cgroup.procs", text);
 	return pid;
@@ -368,8 +360,7 @@ static void test_polled(void **state)
 		assert_int_equal(p.calls, i);
 	}
 	gp_freezer_unwatch(p.watch);
-	kill(p.pid, SIGKILL);
-	waitpid(p.pid, NULL, 0);
+	gp_child_end(p.pid);
 	while (rmdir(real))
 		assert_int_equal(errno, EBUSY);
 }

@@ -7,6 +7,7 @@
 
 #include "daemon/config/glob.h"
 #include "tests/common/gp_test.h"
+#include "tests/common/gp_xorshift.h"
 
 static void test_matches(void **state)
 {
@@ -88,21 +89,13 @@ static bool simple_under(const char *pattern, const char *path)
 	return false;
 }
 
-static uint32_t next(uint32_t *x)
+static void some(char *text, size_t max, const char *of, uint64_t *x)
 {
-	*x ^= *x << 13;
-	*x ^= *x >> 17;
-	*x ^= *x << 5;
-	return *x;
-}
-
-static void some(char *text, size_t max, const char *of, uint32_t *x)
-{
-	size_t n = next(x) % max;
+	size_t n = gp_xorshift(x) % max;
 
 	*text++ = '/';
 	while (n--)
-		*text++ = of[next(x) % strlen(of)];
+		*text++ = of[gp_xorshift(x) % strlen(of)];
 	*text = '\0';
 }
 
@@ -110,7 +103,7 @@ static void test_against_the_simple_way(void **state)
 {
 	size_t matched = 0, refused = 0;
 	char pattern[16], path[16];
-	uint32_t x = 1;
+	uint64_t x = 1;
 	const char *why;
 
 	print_message("seed 1\n");

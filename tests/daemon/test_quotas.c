@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Places of processes in the page of their one limit of memory. Processes and the loop are real. */
 #include <dirent.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "daemon/quotas.h"
+#include "tests/common/gp_child.h"
 #include "tests/common/gp_test.h"
 
 #define MIB (1ull << 20)
@@ -125,29 +123,10 @@ static struct gp_quota_page *page_of_answer(void)
 
 /* ---- real processes ------------------------------------------------------------------- */
 
-static pid_t begin(void)
-{
-	const pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-	return pid;
-}
-
-static void reap(pid_t pid)
-{
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
 /* The loop notices it. */
 static void end(pid_t pid)
 {
-	reap(pid);
+	gp_child_end(pid);
 	assert_int_equal(gp_loop_once(d.loop, -1), 0);
 }
 
@@ -236,7 +215,7 @@ static void test_page(void **state)
 {
 	static const uint8_t none[16];
 	struct gp_quota_page *page;
-	const pid_t pid = begin();
+	const pid_t pid = gp_child_start();
 
 	assert_int_equal(ask(pid, 1, "/jobs/a"), 0);
 	page = page_of_answer();
@@ -259,7 +238,7 @@ static void test_page(void **state)
 
 static void test_places(void **state)
 {
-	const pid_t one = begin(), two = begin();
+	const pid_t one = gp_child_start(), two = gp_child_start();
 	struct gp_quota_page *page, *other;
 
 	assert_int_equal(ask(one, 1, "/jobs/a"), 0);
@@ -284,14 +263,14 @@ static void test_places(void **state)
 	assert_int_equal(other->bytes[0][0], 0);
 	munmap(other, sizeof(*other));
 	munmap(page, sizeof(*page));
-	reap(one);
-	reap(two);
+	gp_child_end(one);
+	gp_child_end(two);
 }
 
 /* It gives back what it had, on each device, and nothing of others. */
 static void test_end_clears_the_place(void **state)
 {
-	const pid_t one = begin(), two = begin(), three = begin();
+	const pid_t one = gp_child_start(), two = gp_child_start(), three = gp_child_start();
 	struct gp_quota_page *page;
 
 	assert_int_equal(ask(one, 1, "/jobs/a"), 0);
@@ -322,7 +301,7 @@ static void test_pages_go_in_any_order(void **state)
 	pid_t pid[3];
 
 	for (size_t i = 0; i < 3; i++) {
-		pid[i] = begin();
+		pid[i] = gp_child_start();
 		assert_int_equal(ask(pid[i], 1, cgroup[i]), 0);
 	}
 	end(pid[1]);
@@ -341,14 +320,14 @@ static void refused(int err, const char *line)
 static void test_no_rule(void **state)
 {
 	static char *const cgroup[] = { "/", "/else/a", "/weights/a", "/each/a" };
-	const pid_t pid = begin();
+	const pid_t pid = gp_child_start();
 
 	for (size_t i = 0; i < sizeof(cgroup) / sizeof(cgroup[0]); i++) {
 		ask(pid, 1, cgroup[i]);
 		refused(-ENOENT, "no rule with as: one and memory: is for this process");
 	}
 	assert_null(d.quotas);
-	reap(pid);
+	gp_child_end(pid);
 }
 
 static void test_unknown_process(void **state)
@@ -361,7 +340,7 @@ static void test_unknown_process(void **state)
 
 static void test_too_few_files(void **state)
 {
-	const pid_t pid = begin();
+	const pid_t pid = gp_child_start();
 
 	files_left = false;
 	assert_int_equal(ask(pid, 1, "/jobs/a"), -EMFILE);
@@ -378,7 +357,7 @@ static void test_too_few_files(void **state)
 static void test_no_file(void **state)
 {
 	struct rlimit before, few;
-	const pid_t pid = begin();
+	const pid_t pid = gp_child_start();
 	const int first = dup(0);
 
 	assert_true(first >= 0);
@@ -397,7 +376,7 @@ static void test_no_file(void **state)
 
 static void test_user_has_too_many(void **state)
 {
-	const pid_t pid = begin();
+	const pid_t pid = gp_child_start();
 
 	d.config->user_tenants = 3;
 	assert_int_equal(ask(pid, 1, "/jobs/a"), 0);
@@ -413,12 +392,12 @@ static void test_user_has_too_many(void **state)
 	assert_int_equal(ask(pid, 1, "/jobs/a"), 0);
 	asks.uid = USER + 1;
 	assert_int_equal(ask(pid, 4, "/jobs/a"), 0);
-	reap(pid);
+	gp_child_end(pid);
 }
 
 static void test_cgroup_has_too_many(void **state)
 {
-	const pid_t pid = begin();
+	const pid_t pid = gp_child_start();
 
 	for (uint32_t i = 0; i < GP_QUOTA_PLACES; i++) {
 		assert_int_equal(ask(pid, i + 1, "/jobs/a"), 0);
@@ -428,15 +407,15 @@ static void test_cgroup_has_too_many(void **state)
 	refused(-ENOSPC, "its cgroup has too many processes");
 	assert_int_equal(ask(pid, GP_QUOTA_PLACES, "/jobs/a"), 0);
 	assert_int_equal(place, GP_QUOTA_PLACES - 1);
-	reap(pid);
+	gp_child_end(pid);
 }
 
 /* It ended before its PID was watched, or before this was sure to be its own. */
 static void test_ended_process(void **state)
 {
-	const pid_t gone = begin(), pid = begin(), other = begin();
+	const pid_t gone = gp_child_start(), pid = gp_child_start(), other = gp_child_start();
 
-	reap(gone);
+	gp_child_end(gone);
 	assert_int_equal(ask(gone, 1, "/jobs/a"), -ESRCH);
 	assert_null(d.quotas);
 	for (alive = 0; alive >= -1; alive--) {
@@ -450,14 +429,14 @@ static void test_ended_process(void **state)
 	alive = 1;
 	assert_int_equal(ask(pid, 1, "/jobs/a"), 0);
 	assert_int_equal(place, 1);
-	reap(pid);
-	reap(other);
+	gp_child_end(pid);
+	gp_child_end(other);
 }
 
 static void test_views(void **state)
 {
 	struct gp_quota_page *page;
-	const pid_t pid = begin();
+	const pid_t pid = gp_child_start();
 
 	assert_int_equal(figures("/jobs/a", 1).quota_used, GP_WIRE_UNKNOWN);
 	assert_false(has_page("/jobs/a"));
@@ -476,7 +455,7 @@ static void test_views(void **state)
 	assert_int_equal(figures("/jobs/a", 1).quota_max, 16 * MIB);
 	assert_int_equal(figures(NULL, 1).quota_used, GP_WIRE_UNKNOWN);
 	munmap(page, sizeof(*page));
-	reap(pid);
+	gp_child_end(pid);
 }
 
 int main(void)

@@ -4,17 +4,15 @@
  * any group runs, even if some calls fail.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/discover/proc.h"
 #include "daemon/supervise/restore.h"
 #include "gpreempt/hal.h"
+#include "tests/common/gp_child.h"
 #include "tests/common/gp_test.h"
 
 #define DEVICES 2
@@ -154,15 +152,8 @@ static int setup(void **state)
 {
 	snprintf(path, sizeof(path), "/tmp/gp-restore-%d", (int)getpid());
 	assert_int_equal(gp_journal_open(path, &journal), 0);
-	for (size_t i = 0; i < CHILDREN; i++) {
-		child[i] = fork();
-		assert_true(child[i] >= 0);
-		if (!child[i]) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			pause();
-			_exit(0);
-		}
-	}
+	for (size_t i = 0; i < CHILDREN; i++)
+		child[i] = gp_child_start();
 	call_count = 0;
 	fails_groups = fails_slice = fails_resume = 0;
 	setenv("GPREEMPT_BACKEND", "fake", 1);
@@ -172,10 +163,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	for (size_t i = 0; i < CHILDREN; i++)
-		if (child[i] > 0) {
-			kill(child[i], SIGKILL);
-			waitpid(child[i], NULL, 0);
-		}
+		if (child[i] > 0)
+			gp_child_end(child[i]);
 	gp_journal_close(journal);
 	return unlink(path) || open_devices;
 }
@@ -264,8 +253,7 @@ static void test_who_is_not_put_back(void **state)
 	another.pid = -1;
 	gp_journal_put(journal, &another);
 	put(child[2], 1);
-	kill(child[2], SIGKILL);
-	assert_int_equal(waitpid(child[2], NULL, 0), child[2]);
+	gp_child_end(child[2]);
 	child[2] = 0;
 	assert_stat(0, 3, 0);
 	assert_int_equal(call_count, 0);

@@ -6,6 +6,7 @@
 
 #include "daemon/config/rules.h"
 #include "tests/common/gp_test.h"
+#include "tests/common/gp_xorshift.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "fedcba98765432100123456789abcdef0123456789abcdef0123456789abcdef"
@@ -90,27 +91,19 @@ static void test_no_higher(void **state)
 	}
 }
 
-static uint32_t next(uint32_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 17;
-	*x ^= *x << 5;
-	return *x;
-}
-
 /* Few values, so that many are equal in some field. */
-static struct gp_class_request some_request(uint32_t *x)
+static struct gp_class_request some_request(uint64_t *x)
 {
-	struct gp_class_request r = { .cls.cls = next(x) % 3 };
+	struct gp_class_request r = { .cls.cls = gp_xorshift(x) % 3 };
 
 	if (r.cls.cls == GP_CLASS_BE) {
-		r.cls.value = GP_WEIGHT_DEFAULT - 1 + next(x) % 3;
-		r.cap_pct = next(x) % 4 * 33;
+		r.cls.value = GP_WEIGHT_DEFAULT - 1 + gp_xorshift(x) % 3;
+		r.cap_pct = gp_xorshift(x) % 4 * 33;
 	} else if (r.cls.cls == GP_CLASS_LC) {
-		r.cls.value = next(x) % 3;
-		r.period_ns = next(x) % 2 ? 1000 * (1 + next(x) % 4) : 0;
-		r.deadline_ns = r.period_ns ? r.period_ns - next(x) % 2 * 250 : 0;
-		r.runtime_ns = r.period_ns ? 250 * (1 + next(x) % 3) : 0;
+		r.cls.value = gp_xorshift(x) % 3;
+		r.period_ns = gp_xorshift(x) % 2 ? 1000 * (1 + gp_xorshift(x) % 4) : 0;
+		r.deadline_ns = r.period_ns ? r.period_ns - gp_xorshift(x) % 2 * 250 : 0;
+		r.runtime_ns = r.period_ns ? 250 * (1 + gp_xorshift(x) % 3) : 0;
 	}
 	return r;
 }
@@ -119,7 +112,7 @@ static struct gp_class_request some_request(uint32_t *x)
 static void test_order(void **state)
 {
 	size_t chains = 0, apart = 0;
-	uint32_t x = 1;
+	uint64_t x = 1;
 
 	print_message("seed 1\n");
 	for (int i = 0; i < 300000; i++) {
@@ -533,25 +526,25 @@ static void test_may_property(void **state)
 {
 	size_t allowed = 0, refused = 0;
 	char why[GP_VERDICT_WHY_LEN];
-	uint32_t x = 7;
+	uint64_t x = 7;
 
 	print_message("seed 7\n");
 	for (int i = 0; i < 100000; i++) {
 		struct gp_rule rule = { .user = "alice",
 					.uid = 1000,
 					.line = 3,
-					.has_class = next(&x) % 2,
-					.has_max_class = next(&x) % 2,
+					.has_class = gp_xorshift(&x) % 2,
+					.has_max_class = gp_xorshift(&x) % 2,
 					.class_given = some_request(&x),
 					.max_class = some_request(&x) };
 		struct gp_config c = { .file = "f",
 				       .rule_count = 1,
 				       .rule = &rule,
-				       .default_max_class = { .any = !(next(&x) % 4),
+				       .default_max_class = { .any = !(gp_xorshift(&x) % 4),
 							      .cls = some_request(&x),
 							      .line = 9 },
 				       .settings.default_class = some_request(&x) };
-		struct gp_subject s = { .uid = 1000 + next(&x) % 2 };
+		struct gp_subject s = { .uid = 1000 + gp_xorshift(&x) % 2 };
 		struct gp_class_request asked = some_request(&x);
 		struct gp_verdict v;
 		bool should;

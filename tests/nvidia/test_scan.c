@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/common/gp_child.h"
 #include "tests/common/gp_test.h"
 
 #include <fcntl.h>
@@ -235,8 +236,7 @@ static struct other other_start(void)
 
 static void other_end(const struct other *o)
 {
-	kill(o->pid, SIGKILL);
-	waitpid(o->pid, NULL, 0);
+	gp_child_end(o->pid);
 }
 
 /* A copy of its file, as a socket would hand it over. */
@@ -507,11 +507,7 @@ static void test_a_fork_has_no_groups(void **state)
 	fd = fake_open_ctl();
 	fake_context(fd, fake_client(fd), 0, GP_RM_HABIT_OBJECT_BASE);
 	dev = fake_device(0);
-	o.pid = fork();
-	if (!o.pid)
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (!o.pid)
-		pause();
+	o.pid = gp_child_start();
 	assert_int_equal(gp_nv_groups(&dev->base, o.pid, &list), 0);
 	assert_int_equal(list.count, 0);
 	gp_group_list_put(&list);
@@ -521,8 +517,7 @@ static void test_a_fork_has_no_groups(void **state)
 	assert_int_equal(gp_nv_scan(dev, 0, &list, NULL), 0);
 	assert_int_equal(list.count, 4);
 	gp_group_list_put(&list);
-	kill(o.pid, SIGKILL);
-	waitpid(o.pid, NULL, 0);
+	gp_child_end(o.pid);
 	close(fd);
 	dev->base.ops->close(&dev->base);
 }

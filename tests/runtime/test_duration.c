@@ -5,6 +5,7 @@
 
 #include "runtime/duration.h"
 #include "tests/common/gp_test.h"
+#include "tests/common/gp_xorshift.h"
 
 #define UNTOUCHED 0x5a5a5a5au
 
@@ -91,9 +92,7 @@ static void test_duration_round_trip(void **state)
 	for (int i = 0; i < 20000; i++) {
 		size_t u = (size_t)i % 4;
 
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
+		gp_xorshift(&x);
 		if (unit[u].digits)
 			snprintf(text, sizeof(text), "%llu.%0*llu%s",
 				 (unsigned long long)(x / unit[u].ns), unit[u].digits,

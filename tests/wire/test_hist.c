@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/common/gp_test.h"
+#include "tests/common/gp_xorshift.h"
 #include "wire/hist.h"
 
 #define SEED 20261121u
@@ -15,13 +16,9 @@
 
 static uint64_t random_state = SEED;
 
-/* xorshift64 */
 static uint64_t next_random(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
+	return gp_xorshift(&random_state);
 }
 
 static unsigned int only_bucket(uint64_t ns)
