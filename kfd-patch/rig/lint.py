@@ -94,7 +94,9 @@ def warnings_of(tree, patches, hsa, jobs, build_dir=None):
     for line in text.splitlines():
         if 'warning:' in line or 'error:' in line:
             line = re.sub(r':\d+(:\d+)?:', ':', line.replace(tree, '').replace(folder, ''))
-            found[re.sub(r'^.*/amd/(lint-\w+/)?', '', line)] += 1
+            line = re.sub(r'^.*/amd/(lint-\w+/)?', '', line)
+            # A header warns once for each file that includes it, and a patch may add files.
+            found[line] = 1 if line.split(':')[0].endswith('.h') else found[line] + 1
     return found
 
 
