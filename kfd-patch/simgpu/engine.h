@@ -17,7 +17,7 @@
  *	tlb.c		a TLB per VMID, memory by virtual address
  *	events.c	event log, counters, self-checks, debugfs
  *	xcc.c		the other XCCs of a card with several
- *	hws.c		the firmware's scheduler
+ *	hws*.c		the firmware's scheduler
  *	silicon.c	differences from all of this, to plant
  *
  * Locks, in this order:

@@ -28,66 +28,11 @@
 #include "kfd_pm4_opcodes.h"
 #include "v9_structs.h"
 
-#include "engine.h"
+#include "hws.h"
 
-#define PROCESSES 64
-#define QUEUES 256
 #define PACKET_DWORDS 32
 #define LATENCY_UNIT_NS (100 * NSEC_PER_MSEC) /* of SET_RESOURCES.unmap_latency */
 #define NOP_ONE_DWORD 0x3fff
-
-struct process {
-	struct sim_binding binding;
-	unsigned int vmid; /* 0: not in this turn */
-};
-
-struct queue {
-	unsigned int process;
-	u64 mqd;
-};
-
-struct sim_hws {
-	/* Protected by reg_lock. */
-	u64 new_mqd;
-	bool changed;
-
-	/* The rest: by run_lock. */
-	u64 hiq_mqd; /* 0: there is no HIQ */
-	u64 ring_va;
-	u32 ring_dwords;
-	u64 report_va;
-	u64 *doorbell;
-	u64 rptr; /* in dwords, as wptr */
-	u64 wptr;
-	bool halted; /* by a packet that it does not know */
-
-	/* SET_RESOURCES */
-	u32 vmid_mask;
-	u32 slot_mask;
-	u64 limit_ns;
-
-	/* RUN_LIST */
-	struct process process[PROCESSES];
-	unsigned int processes;
-	struct queue queue[QUEUES];
-	unsigned int queues;
-	unsigned int at_once; /* processes */
-	bool start;	      /* map when all is unmapped */
-
-	/* The turn under way */
-	unsigned int next;	       /* queue of the next turn */
-	u64 turn_ends_ns;	       /* U64_MAX: all are loaded */
-	unsigned int loaded[SIM_HQDS]; /* queue, where mapped has a bit */
-	u32 mapped;
-	u32 stuck; /* slots of queues that were given up */
-
-	/* The unmap under way */
-	bool unmaps;
-	u32 to_unmap; /* slots */
-	u32 type;
-	bool asked; /* the first of them */
-	u64 asked_ns;
-};
 
 /* ---- the KIQ ----------------------------------------------------------------- */
 
@@ -124,24 +69,13 @@ void sim_hws_unmap_hiq(struct sim_gpu *sim)
 	mutex_unlock(&e->run_lock);
 }
 
-/* The registers of a queue, as its MQD has them. */
-static int read_mqd(struct sim_engine *e, u64 mqd, u32 *regs)
-{
-	int err = sim_mc_read(e->sim, mqd + offsetof(struct v9_mqd, cp_mqd_base_addr_lo), regs,
-			      SIM_HQD_REGS * sizeof(*regs));
-
-	if (err)
-		dev_err(e->sim->dev, "HWS: no memory at the MQD %#llx\n", mqd);
-	return err;
-}
-
 static void load_hiq(struct sim_engine *e, u64 mqd)
 {
 	struct sim_hws *hws = e->hws;
 	u32 regs[SIM_HQD_REGS];
 	u64 *doorbell;
 
-	if (read_mqd(e, mqd, regs))
+	if (sim_hws_read_mqd(e, mqd, regs))
 		return;
 	doorbell = sim_doorbell_of(e, regs);
 	if (!doorbell) {
@@ -172,184 +106,6 @@ static void take_hiq(struct sim_engine *e)
 		load_hiq(e, mqd);
 }
 
-/* ---- unmapping ------------------------------------------------------------------ */
-
-static void log_doorbell(struct sim_engine *e, const struct sim_hqd *hqd)
-{
-	u32 doorbell = hqd->doorbell ? (hqd->doorbell - e->sim->doorbells) * 2 : ~0u;
-
-	dev_err(e->sim->dev, "HWS: HQD %u.%u does not answer\n", hqd->index / SIM_PIPE_QUEUES,
-		hqd->index % SIM_PIPE_QUEUES);
-	if (sim_mc_write(e->sim, e->hws->hiq_mqd + offsetof(struct v9_mqd, queue_doorbell_id0),
-			 &doorbell, sizeof(doorbell)))
-		dev_err(e->sim->dev, "HWS: no memory at the HIQ's MQD\n");
-}
-
-static void forget_slot(struct sim_engine *e, unsigned int slot)
-{
-	struct sim_hws *hws = e->hws;
-
-	hws->mapped &= ~BIT(slot);
-	hws->stuck &= ~BIT(slot);
-	/* An idle slot hears no doorbell. */
-	spin_lock(&e->reg_lock);
-	e->hqds[slot].regs[HQD(HQD_PQ_DOORBELL_CONTROL)] = 0;
-	spin_unlock(&e->reg_lock);
-}
-
-static void begin_unmap(struct sim_engine *e, u32 slots, u32 type)
-{
-	struct sim_hws *hws = e->hws;
-
-	hws->unmaps = true;
-	hws->to_unmap = slots;
-	hws->type = type;
-	hws->asked = false;
-	e->hws_unmaps += slots != 0;
-}
-
-/* One queue after the other. False: one is still on its slot. */
-static bool goes_on(struct sim_engine *e, u64 now)
-{
-	struct sim_hws *hws = e->hws;
-
-	while (hws->to_unmap) {
-		unsigned int slot = __ffs(hws->to_unmap);
-		struct sim_hqd *hqd = &e->hqds[slot];
-
-		if (hqd->state == SIM_HQD_OFF) {
-			forget_slot(e, slot);
-		} else if (!hws->asked) {
-			sim_hqd_dequeue(e, hqd, hws->type, now);
-			hws->asked = true;
-			hws->asked_ns = now;
-			return false;
-		} else if (now >= hws->asked_ns + hws->limit_ns) {
-			log_doorbell(e, hqd);
-			hws->mapped &= ~BIT(slot);
-			hws->stuck |= BIT(slot);
-		} else {
-			return false;
-		}
-		hws->to_unmap &= ~BIT(slot);
-		hws->asked = false;
-	}
-	hws->unmaps = false;
-	return true;
-}
-
-/* Slots of queues that were given up, and that the driver reset since. */
-static void take_back_slots(struct sim_engine *e)
-{
-	unsigned int i;
-
-	for (i = 0; e->hws->stuck && i < SIM_HQDS; i++)
-		if (e->hws->stuck & BIT(i) && e->hqds[i].state == SIM_HQD_OFF)
-			forget_slot(e, i);
-}
-
-/* ---- mapping -------------------------------------------------------------------- */
-
-static u32 vmids_in_use(struct sim_engine *e)
-{
-	struct sim_hws *hws = e->hws;
-	u32 used = 0;
-	unsigned int i;
-
-	for (i = 0; i < SIM_HQDS; i++)
-		if ((hws->mapped | hws->stuck) & BIT(i))
-			used |= BIT(e->hqds[i].vmid);
-	return used;
-}
-
-static bool map_process(struct sim_engine *e, struct process *p)
-{
-	u32 free = e->hws->vmid_mask & ~vmids_in_use(e);
-
-	if (!free)
-		return false;
-	p->vmid = __ffs(free);
-	/* The driver may give a dead process's pasid and page directory to another one. */
-	sim_tlb_invalidate(e, p->vmid);
-	WRITE_ONCE(e->code_epoch, e->code_epoch + 1);
-	sim_regs_bind_vmid(e, p->vmid, &p->binding);
-	return true;
-}
-
-/* A free slot, of the pipe with the fewest queues. SIM_HQDS: there is none. */
-static unsigned int find_slot(struct sim_engine *e)
-{
-	struct sim_hws *hws = e->hws;
-	unsigned int i, best = SIM_HQDS, least = SIM_PIPE_QUEUES + 1;
-	u32 used = hws->mapped | hws->stuck;
-
-	for (i = 0; i < SIM_HQDS; i++) {
-		u32 pipe = GENMASK(SIM_PIPE_QUEUES - 1, 0) << round_down(i, SIM_PIPE_QUEUES);
-
-		if (!(hws->slot_mask & ~used & BIT(i)) || hweight32(used & pipe) >= least)
-			continue;
-		least = hweight32(used & pipe);
-		best = i;
-	}
-	return best;
-}
-
-static void load_queue(struct sim_engine *e, unsigned int q, unsigned int slot, u64 now)
-{
-	struct sim_hws *hws = e->hws;
-	struct sim_hqd *hqd = &e->hqds[slot];
-	u32 regs[SIM_HQD_REGS];
-
-	if (read_mqd(e, hws->queue[q].mqd, regs))
-		return;
-	regs[HQD(HQD_VMID)] = hws->process[hws->queue[q].process].vmid;
-	regs[HQD(HQD_PQ_DOORBELL_CONTROL)] |= CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_EN_MASK;
-	regs[HQD(HQD_ACTIVE)] = CP_HQD_ACTIVE__ACTIVE_MASK;
-	regs[HQD(HQD_DEQUEUE_REQUEST)] = 0;
-	spin_lock(&e->reg_lock);
-	memcpy(hqd->regs, regs, sizeof(regs));
-	spin_unlock(&e->reg_lock);
-	sim_hqd_load(e, hqd, regs, now);
-	hws->loaded[slot] = q;
-	hws->mapped |= BIT(slot);
-}
-
-/* Loads queue @q. False: it has to wait for a later turn. */
-static bool map_queue(struct sim_engine *e, unsigned int q, unsigned int *processes, u64 now)
-{
-	struct sim_hws *hws = e->hws;
-	struct process *p = &hws->process[hws->queue[q].process];
-	unsigned int slot = find_slot(e);
-
-	if (slot == SIM_HQDS)
-		return false;
-	if (!p->vmid) {
-		if (*processes >= hws->at_once || !map_process(e, p))
-			return false;
-		++*processes;
-	}
-	load_queue(e, q, slot, now);
-	return true;
-}
-
-static void begin_turn(struct sim_engine *e, u64 now)
-{
-	struct sim_hws *hws = e->hws;
-	unsigned int i, processes = 0;
-
-	for (i = 0; i < hws->processes; i++)
-		hws->process[i].vmid = 0;
-	for (i = 0; i < hws->queues; i++)
-		if (!map_queue(e, (hws->next + i) % hws->queues, &processes, now))
-			break;
-	hws->turn_ends_ns = U64_MAX;
-	if (i < hws->queues) {
-		hws->next = (hws->next + i) % hws->queues;
-		hws->turn_ends_ns = now + e->params.hws_turn_ns;
-	}
-	e->hws_turns++;
-}
-
 /* ---- packets --------------------------------------------------------------------- */
 
 static void stop_at(struct sim_engine *e, const char *why, u32 value)
@@ -376,11 +132,11 @@ static void add_process(struct sim_engine *e, const u32 *dwords)
 	const struct pm4_mes_map_process *p = (const void *)dwords;
 	struct sim_hws *hws = e->hws;
 
-	if (hws->processes == PROCESSES) {
-		stop_at(e, "processes in a run list:", PROCESSES + 1);
+	if (hws->processes == SIM_HWS_PROCESSES) {
+		stop_at(e, "processes in a run list:", SIM_HWS_PROCESSES + 1);
 		return;
 	}
-	hws->process[hws->processes++] = (struct process){
+	hws->process[hws->processes++] = (struct sim_hws_process){
 		.binding = {
 			.pasid = p->bitfields2.pasid,
 			.pt_base = (u64)p->vm_context_page_table_base_addr_hi32 << 32 |
@@ -400,11 +156,11 @@ static void add_queue(struct sim_engine *e, const u32 *dwords)
 
 	if (p->bitfields2.engine_sel != engine_sel__mes_map_queues__compute_vi ||
 	    p->bitfields2.queue_type != queue_type__mes_map_queues__normal_compute_vi ||
-	    !hws->processes || hws->queues == QUEUES) {
+	    !hws->processes || hws->queues == SIM_HWS_QUEUES) {
 		stop_at(e, "cannot map queue", p->ordinal2);
 		return;
 	}
-	hws->queue[hws->queues++] = (struct queue){
+	hws->queue[hws->queues++] = (struct sim_hws_queue){
 		.process = hws->processes - 1,
 		.mqd = (u64)p->mqd_addr_hi << 32 | p->mqd_addr_lo,
 	};
@@ -459,7 +215,7 @@ static void run_list(struct sim_engine *e, const u32 *dwords)
 	read_list(e, (u64)p->ib_base_hi << 32 | (p->ordinal2 & ~3u), p->bitfields4.ib_size);
 	hws->start = !hws->halted;
 	e->hws_runlists++;
-	begin_unmap(e, hws->mapped, SIM_DEQUEUE_SAVE);
+	sim_hws_begin_unmap(e, hws->mapped, SIM_DEQUEUE_SAVE);
 }
 
 static bool has_pasid(const struct sim_hws *hws, unsigned int q, u32 pasid)
@@ -499,7 +255,7 @@ static void unmap_queues(struct sim_engine *e, const u32 *dwords)
 		hws->processes = 0;
 	}
 	hws->turn_ends_ns = U64_MAX;
-	begin_unmap(e, slots, reset ? SIM_DEQUEUE_RESET : SIM_DEQUEUE_SAVE);
+	sim_hws_begin_unmap(e, slots, reset ? SIM_DEQUEUE_RESET : SIM_DEQUEUE_SAVE);
 }
 
 static void set_resources(struct sim_engine *e, const u32 *dwords)
@@ -593,20 +349,6 @@ static bool next_packet(struct sim_engine *e)
 
 /* ---- the thread's part --------------------------------------------------------------- */
 
-static void turns(struct sim_engine *e, u64 now)
-{
-	struct sim_hws *hws = e->hws;
-
-	if (hws->start) {
-		hws->start = false;
-		begin_turn(e, now);
-	} else if (now >= hws->turn_ends_ns) {
-		hws->turn_ends_ns = U64_MAX;
-		hws->start = true;
-		begin_unmap(e, hws->mapped, SIM_DEQUEUE_SAVE);
-	}
-}
-
 /* The firmware's part of a turn of the thread. run_lock is held. */
 void sim_hws_run(struct sim_engine *e, u64 now)
 {
@@ -616,12 +358,12 @@ void sim_hws_run(struct sim_engine *e, u64 now)
 	if (!hws->hiq_mqd)
 		return;
 	hear_doorbell(e);
-	take_back_slots(e);
+	sim_hws_take_back_slots(e);
 	do {
-		if (hws->unmaps && !goes_on(e, now))
+		if (hws->unmaps && !sim_hws_unmapped(e, now))
 			return;
 		if (hws->start || now >= hws->turn_ends_ns)
-			turns(e, now);
+			sim_hws_turns(e, now);
 	} while (hws->unmaps || next_packet(e));
 }
 
