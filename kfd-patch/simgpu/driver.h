@@ -207,6 +207,9 @@ void sim_render_zap(struct sim_gpu *sim, unsigned long first, unsigned long npag
 int sim_kiq_create(struct amdgpu_device *adev);
 void sim_kiq_destroy(struct amdgpu_device *adev);
 
+/* mes.c */
+void sim_mes_fill(struct amdgpu_device *adev);
+
 /* ih.c */
 int sim_ih_create(struct sim_gpu *sim);
 void sim_ih_destroy(struct sim_gpu *sim);

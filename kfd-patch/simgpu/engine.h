@@ -457,6 +457,8 @@ struct sim_engine {
 	u64 hws_runlists;
 	u64 hws_unmaps;
 	u64 hws_turns;
+	u64 mes_adds;
+	u64 mes_removes;
 	atomic64_t checks[SIM_CHECK_COUNT];
 
 	/* Protected by log_lock. */
@@ -485,15 +487,6 @@ void sim_regs_power_on(struct sim_engine *e);
 u64 sim_regs_pt_base(struct sim_engine *e, unsigned int vmid);
 u32 sim_regs_pasid(struct sim_engine *e, unsigned int vmid);
 
-/* What a VMID has of its process, as the registers take it. */
-struct sim_binding {
-	u32 pasid;
-	u64 pt_base;
-	u32 sh_mem_config;
-	u32 sh_mem_bases;
-	u64 tba;
-	u64 tma;
-};
 void sim_regs_bind_vmid(struct sim_engine *e, unsigned int vmid, const struct sim_binding *b);
 
 /* xcc.c */

@@ -384,6 +384,8 @@ static int counters_show(struct seq_file *m, void *unused)
 	COUNTER(hws_runlists);
 	COUNTER(hws_unmaps);
 	COUNTER(hws_turns);
+	COUNTER(mes_adds);
+	COUNTER(mes_removes);
 	COUNTER(lag_ns);
 #undef COUNTER
 	mutex_unlock(&e->run_lock);

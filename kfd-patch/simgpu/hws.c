@@ -354,17 +354,19 @@ void sim_hws_run(struct sim_engine *e, u64 now)
 {
 	struct sim_hws *hws = e->hws;
 
-	take_hiq(e);
-	if (!hws->hiq_mqd)
+	if (!e->sim->mes)
+		take_hiq(e);
+	if (!sim_hws_is_on(e))
 		return;
-	hear_doorbell(e);
+	if (!e->sim->mes)
+		hear_doorbell(e);
 	sim_hws_take_back_slots(e);
 	do {
 		if (hws->unmaps && !sim_hws_unmapped(e, now))
 			return;
 		if (hws->start || now >= hws->turn_ends_ns)
 			sim_hws_turns(e, now);
-	} while (hws->unmaps || next_packet(e));
+	} while (hws->unmaps || (!e->sim->mes && next_packet(e)));
 }
 
 /* When it has something to do next; U64_MAX: at a doorbell, or when a queue is off its slot. */
@@ -372,7 +374,7 @@ u64 sim_hws_next_ns(struct sim_engine *e)
 {
 	const struct sim_hws *hws = e->hws;
 
-	if (!hws->hiq_mqd)
+	if (!sim_hws_is_on(e))
 		return U64_MAX;
 	if (hws->unmaps)
 		return hws->asked_ns + hws->limit_ns;
@@ -381,7 +383,7 @@ u64 sim_hws_next_ns(struct sim_engine *e)
 
 bool sim_hws_is_on(const struct sim_engine *e)
 {
-	return e->hws->hiq_mqd;
+	return e->hws->hiq_mqd || e->sim->mes;
 }
 
 void sim_hws_power_on(struct sim_engine *e)
@@ -391,6 +393,8 @@ void sim_hws_power_on(struct sim_engine *e)
 	spin_lock(&e->reg_lock);
 	memset(e->hws, 0, sizeof(*e->hws));
 	e->hws->turn_ends_ns = U64_MAX;
+	if (e->sim->mes)
+		sim_mes_power_on(e);
 	spin_unlock(&e->reg_lock);
 }
 

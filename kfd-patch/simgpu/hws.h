@@ -16,6 +16,7 @@ struct sim_hws_process {
 struct sim_hws_queue {
 	unsigned int process;
 	u64 mqd;
+	u32 doorbell; /* of MES: its name */
 };
 
 struct sim_hws {
@@ -31,7 +32,7 @@ struct sim_hws {
 	u64 *doorbell;
 	u64 rptr; /* in dwords, as wptr */
 	u64 wptr;
-	bool halted; /* by a packet that it does not know */
+	bool halted; /* by a packet that it does not know; MES: by a queue */
 
 	/* SET_RESOURCES */
 	u32 vmid_mask;
@@ -68,5 +69,8 @@ bool sim_hws_unmapped(struct sim_engine *e, u64 now);
 void sim_hws_take_back_slots(struct sim_engine *e);
 bool sim_hws_map_queue(struct sim_engine *e, unsigned int q, unsigned int *processes, u64 now);
 void sim_hws_turns(struct sim_engine *e, u64 now);
+
+/* hws_mes.c */
+void sim_mes_power_on(struct sim_engine *e);
 
 #endif

@@ -29,7 +29,8 @@ static void log_doorbell(struct sim_engine *e, const struct sim_hqd *hqd)
 
 	dev_err(e->sim->dev, "HWS: HQD %u.%u does not answer\n", hqd->index / SIM_PIPE_QUEUES,
 		hqd->index % SIM_PIPE_QUEUES);
-	if (sim_mc_write(e->sim, e->hws->hiq_mqd + offsetof(struct v9_mqd, queue_doorbell_id0),
+	if (e->hws->hiq_mqd &&
+	    sim_mc_write(e->sim, e->hws->hiq_mqd + offsetof(struct v9_mqd, queue_doorbell_id0),
 			 &doorbell, sizeof(doorbell)))
 		dev_err(e->sim->dev, "HWS: no memory at the HIQ's MQD\n");
 }

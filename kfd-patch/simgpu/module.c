@@ -114,6 +114,10 @@ static bool sim_vf;
 module_param(sim_vf, bool, 0444);
 MODULE_PARM_DESC(sim_vf, "each is a virtual function of SR-IOV");
 
+static bool sim_mes;
+module_param(sim_mes, bool, 0444);
+MODULE_PARM_DESC(sim_mes, "with sched_policy=0: the firmware's scheduler is MES, not HWS");
+
 static int check_parameters(void)
 {
 	if (sim_gpus < 1 || sim_gpus > SIM_MAX_GPUS || sim_hqds < 1 || sim_hqds > 32 ||
@@ -133,6 +137,10 @@ static int check_parameters(void)
 	}
 	if (sched_policy != KFD_SCHED_POLICY_NO_HWS && (sim_sdma || !strcmp(sim_model, "mi300x"))) {
 		pr_err("simgpu: HWS is built without SDMA engines, and for one XCC\n");
+		return -EINVAL;
+	}
+	if (sim_mes && sched_policy == KFD_SCHED_POLICY_NO_HWS) {
+		pr_err("simgpu: sim_mes=1 needs sched_policy=0\n");
 		return -EINVAL;
 	}
 	return sim_silicon_check();
@@ -236,6 +244,7 @@ static int kfd_device_create(struct sim_dev *sd)
 		.doorbell_start_offset = adev->doorbell.num_kernel_doorbells * sizeof(u32),
 		.non_cp_doorbells_start = adev->doorbell_index.first_non_cp,
 		.non_cp_doorbells_end = adev->doorbell_index.last_non_cp,
+		.enable_mes = adev->enable_mes,
 	};
 	unsigned int valid = adev->gfx.mec.num_pipe_per_mec * adev->gfx.mec.num_queue_per_pipe;
 
@@ -299,6 +308,8 @@ static int device_create_one(unsigned int index)
 		goto err;
 	sim_device_fill(sd, sim_device_model(sim_model), sim_hqds, sim_vmids, sim_cus, sim_sdma,
 			sd->gpu.vram_bytes);
+	if (sim_mes)
+		sim_mes_fill(&sd->adev);
 	if (sim_vf)
 		sd->adev.virt.caps |= AMDGPU_SRIOV_CAPS_IS_VF;
 	r = sim_kiq_create(&sd->adev);

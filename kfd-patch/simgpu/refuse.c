@@ -2,8 +2,8 @@
 /*
  * Features that the software GPU lacks, and its answers to amdkfd.
  *
- * These are other families than gfx9, the firmware scheduler MES, partitions, SR-IOV,
- * RAS, XGMI, GWS, DMA buffers, CRIU. Everything here refuses or answers "none", like the real
+ * These are other families than gfx9, partitions, SR-IOV, the debugger's calls of MES, RAS,
+ * XGMI, GWS, DMA buffers, CRIU. Everything here refuses or answers "none", like the real
  * driver on a card without the feature.
  */
 #include <linux/slab.h>
@@ -21,7 +21,7 @@ const struct kfd2kgd_calls gfx_v10_3_kfd2kgd;
 const struct kfd2kgd_calls gfx_v11_kfd2kgd;
 const struct kfd2kgd_calls gfx_v12_kfd2kgd;
 
-/* ---- Firmware schedulers: HWS is in hws.c --------------------------------- */
+/* ---- Firmware schedulers: HWS is in hws.c, MES in mes.c ------------------- */
 
 int amdgpu_amdkfd_submit_ib(struct amdgpu_device *adev, enum kgd_engine_type engine, uint32_t vmid,
 			    uint64_t gpu_addr, uint32_t *ib_cmd, uint32_t ib_len)
@@ -49,11 +49,6 @@ int amdgpu_mes_set_shader_debugger(struct amdgpu_device *adev, uint64_t process_
 int amdgpu_mes_flush_shader_debugger(struct amdgpu_device *adev, uint64_t process_context_addr)
 {
 	return -EOPNOTSUPP;
-}
-
-int amdgpu_mes_doorbell_process_slice(struct amdgpu_device *adev)
-{
-	return 0;
 }
 
 /* ---- Partitions, SR-IOV ------------------------------------------------- */

@@ -40,6 +40,8 @@ struct sim_ih;
  * @hqds: compute queue slots that the KFD may use, of MEC 1
  * @first_vmid, @vmids: address spaces of the KFD: first_vmid to first_vmid + vmids - 1.
  *	VMID 0 is the driver's own
+ * @mes: the firmware's scheduler is MES
+ * @mes_slots: slots that MES may use, by sim_hqd.index
  * @xccs: XCCs, which share each queue
  * @athub_shift: where ATHUB lies, from ATHUB 1.0's place
  * @cus: compute units of each XCC, over all shader engines
@@ -60,6 +62,8 @@ struct sim_gpu {
 	unsigned int hqds;
 	unsigned int first_vmid;
 	unsigned int vmids;
+	bool mes;
+	u32 mes_slots;
 	unsigned int xccs;
 	unsigned int athub_shift;
 	unsigned int cus;
@@ -200,6 +204,32 @@ void sim_reg_write(struct sim_gpu *sim, u32 reg, u32 value);
  */
 void sim_hws_map_hiq(struct sim_gpu *sim, u64 mqd);
 void sim_hws_unmap_hiq(struct sim_gpu *sim);
+
+/* What a VMID has of its process, as the registers take it. */
+struct sim_binding {
+	u32 pasid;
+	u64 pt_base;
+	u32 sh_mem_config;
+	u32 sh_mem_bases;
+	u64 tba;
+	u64 tma;
+};
+
+/**
+ * sim_mes_add_queue, sim_mes_remove_queue - MES takes a queue, and takes it off
+ * @sim: the GPU, with @mes
+ * @doorbell: its DOORBELL_OFFSET, which names it
+ * @mqd: address of its MQD
+ * @binding: its process
+ *
+ * May sleep: the second returns when the queue is saved.
+ *
+ * Return: 0; -ETIMEDOUT: no answer within MES's limit, nor ever after but for a reset;
+ * -EINVAL: there is no such queue; -ENOSPC: there are too many.
+ */
+int sim_mes_add_queue(struct sim_gpu *sim, u32 doorbell, u64 mqd,
+		      const struct sim_binding *binding);
+int sim_mes_remove_queue(struct sim_gpu *sim, u32 doorbell);
 
 /**
  * sim_tlb_flush - invalidate a VMID's entries in the TLB

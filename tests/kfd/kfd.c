@@ -12,6 +12,7 @@
 
 #include "kfd.h"
 
+#define SIMD_PER_CU_GFX10 2 /* and later; 4 before */
 #define TOPOLOGY "/sys/class/kfd/kfd/topology/nodes"
 #define EVENT_PAGE_BYTES (KFD_SIGNAL_EVENT_LIMIT * 8)
 #define SIGNAL_POOL_BYTES (1024 * sizeof(struct kfd_signal))
@@ -90,7 +91,7 @@ static void read_gpu(struct kfd_gpu *gpu, uint32_t node)
 	gpu->cus = per_cu ? gpu->simd_count / per_cu / gpu->xccs : 0;
 	/* As kfd_queue_ctx_save_restore_size() of the driver has it. */
 	waves = gpu->cus * 40;
-	if (gpu->gfx_version >= 100100)
+	if (per_cu == SIMD_PER_CU_GFX10)
 		waves = gpu->cus * 32;
 	else if (per_engine && waves > arrays / per_engine * 512)
 		waves = arrays / per_engine * 512;

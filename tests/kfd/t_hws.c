@@ -5,6 +5,7 @@
  *	t_hws			all of it
  *	t_hws turns		more processes than address spaces
  *	t_hws reset		others run while the owner of a queue that was reset lives
+ *	t_hws mes		MES instead, at the level of its two functions
  */
 #include <errno.h>
 #include <signal.h>
@@ -82,11 +83,14 @@ static void check_off_and_on(struct lane *l)
 	check_exact(l);
 }
 
-/* The driver unmaps all queues of the device for each update, and loads them again. */
-static void check_bystanders(struct lane *l)
+/*
+ * For each update under HWS, the driver unmaps all queues of the device, and loads them again.
+ * MES takes that queue alone.
+ */
+static void check_bystanders(struct lane *l, bool mes)
 {
 	struct tenant *t = tenants_alloc(1);
-	const uint64_t queues = 2;
+	const uint64_t queues = 2, others = mes ? 0 : 2 * queues;
 	uint64_t saves, start;
 
 	t->queues = (uint32_t)queues;
@@ -101,9 +105,9 @@ static void check_bystanders(struct lane *l)
 	figure("an update beside %llu queues: %llu us", (unsigned long long)queues,
 	       (unsigned long long)(now_ns() - start) / (2 * UPDATES * 1000ull));
 	saves = simgpu_counter(0, "saves") - saves;
-	ok(saves == UPDATES * (2 * queues + 1),
-	   "each update saves each of the bystander's queues once (%llu saves)",
-	   (unsigned long long)saves);
+	ok(saves == UPDATES * (others + 1),
+	   "each update saves %s of the bystander's queues (%llu saves in all)",
+	   mes ? "none" : "each", (unsigned long long)saves);
 	tenants_stop(t, 1, TIMEOUT_MS);
 }
 
@@ -175,19 +179,58 @@ static void check_reset(struct lane *l)
 	(void)answer(pid);
 }
 
+/* A failed removal lets the driver reset the GPU, on which every process loses its queues. */
+static void check_hang(struct lane *l)
+{
+	uint64_t before = 0, after = 0;
+	const uint64_t start = now_ns();
+	pid_t pid;
+
+	expect_dmesg("MES does not answer|failed to remove hardware queue|unrecoverable state|"
+		     "HWS: HQD .* does not answer|Failed to evict|unmap queue failed|reset|hang");
+	must(simgpu_read_u64(0, "resets", &before), "resets");
+	pid = fork();
+	if (!pid)
+		_exit(lose_queue());
+	is_err(answer(pid), -EACCES, "an update of a queue that MES cannot remove");
+	for (int i = 0; i < TIMEOUT_MS && after == before; i++) {
+		sleep_ns(MS_NS);
+		must(simgpu_read_u64(0, "resets", &after), "resets");
+	}
+	figure("it took %llu ms", (unsigned long long)((now_ns() - start) / MS_NS));
+	ok(after == before + 1, "resets the GPU");
+	is_err(kfd_queue_update(&l->q, 0), -EACCES, "and other processes' queues are gone");
+}
+
+static void mes(struct lane *l)
+{
+	open_lane(l);
+	check_off_and_on(l);
+	check_bystanders(l, true);
+	check_turns();
+	ok(simgpu_counter(0, "mes_adds") > scaled(CYCLES), "MES was asked to add queues");
+	ok(simgpu_counter(0, "mes_removes") > scaled(CYCLES), "and to remove them");
+	check_hang(l);
+}
+
 int main(int argc, char **argv)
 {
 	static struct lane lane;
 
 	rng_seed(31);
 	must(kfd_setup(&k), "set up");
+	if (argc > 1 && !strcmp(argv[1], "mes")) {
+		mes(&lane);
+		ok(!simgpu_checks(), "the GPU saw nothing wrong");
+		return done();
+	}
 	if (argc > 1 && !strcmp(argv[1], "reset")) {
 		open_lane(&lane);
 		check_reset(&lane);
 	} else if (argc < 2) {
 		open_lane(&lane);
 		check_off_and_on(&lane);
-		check_bystanders(&lane);
+		check_bystanders(&lane, false);
 		check_turns();
 		check_stuck(&lane);
 	} else {

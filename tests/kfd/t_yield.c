@@ -5,6 +5,7 @@
  *	t_yield			LC beside three BE processes, of which one resumes its queues all
  *				the time as ROCr does, one is stopped, and one is killed
  *	t_yield hws		LC beside four BE processes under the firmware's scheduler
+ *	t_yield mes		the same under MES: refused, a soak that fails, one that passes, LC
  *	t_yield pause		the same of processes without gpreempt, by gpreempt attach --pause
  *	t_yield refused		without CWSR, gpreempt run refuses
  *	t_yield be FILE QUEUES AHEAD EVERY PAUSE
@@ -22,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,7 +62,8 @@ static struct kfd k;
 /* Words of a BE process's file */
 enum {
 	BE_LAUNCHED,
-	BE_UPDATES
+	BE_UPDATES,
+	BE_PID
 };
 
 struct lane {
@@ -109,6 +112,7 @@ static int be(const char *path, unsigned int queues, unsigned int ahead, unsigne
 	volatile uint64_t *word = run_map_count(path);
 	uint32_t sent = 0, wrong = 0, unfinished = 0;
 
+	word[BE_PID] = (uint64_t)getpid();
 	signal(SIGTERM, on_term);
 	rng_start((uint64_t)getpid());
 	must(kfd_setup(&k), "set up");
@@ -588,6 +592,157 @@ static void hws(void)
 	beside(b, "4");
 }
 
+/* ---- under MES -------------------------------------------------------------------------- */
+
+#define NODES "/sys/class/kfd/kfd/topology/nodes"
+#define GFX11 "gfx_target_version 110000"
+#define MES_COPY "/tmp/t_yield.properties"
+#define SOAK_CYCLES "100"
+#define SOAK_QUEUES 2
+#define MES_BE 3
+
+static char properties[64];
+
+/*
+ * MES is on cards of gfx11 and later. The software GPU's waves are those of gfx9, so the card's
+ * description alone says gfx11.
+ */
+static void pretend_gfx11(void)
+{
+	static char text[8192];
+	const char *gfx;
+	size_t len = 0;
+	FILE *f;
+
+	for (int node = 0; node < 4 && !strstr(text, "gfx_target_version 9"); node++) {
+		snprintf(properties, sizeof(properties), NODES "/%d/properties", node);
+		f = fopen(properties, "re");
+		len = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+		text[len] = 0;
+		if (f)
+			fclose(f);
+	}
+	gfx = strstr(text, "gfx_target_version 9");
+	f = fopen(MES_COPY, "we");
+	must(gfx && f ? 0 : -ENOENT, properties);
+	fprintf(f, "%.*s" GFX11 "%s", (int)(gfx - text), text, strchr(gfx, '\n'));
+	fclose(f);
+	must(mount(MES_COPY, properties, NULL, MS_BIND, NULL) ? -errno : 0, "bind");
+}
+
+static bool doctor_says(const char *word)
+{
+	(void)RUN("/t/gpreempt", "doctor");
+	return strstr(run_output, word) != NULL;
+}
+
+static void check_not_soaked(const char *when)
+{
+	is_err(RUN("/t/gpreempt", "run", "--class=be", "--", "/bin/sh", "-c", "exit 7"), 125,
+	       "gpreempt run %s", when);
+	SAYS("gpreempt doctor --soak");
+	ok(doctor_says("scheduler MES (firmware)"), "doctor names the scheduler");
+	SAYS("routes: none: the MES firmware may reset the GPU");
+}
+
+static uint64_t removes(void)
+{
+	return simgpu_counter(0, "mes_removes");
+}
+
+static struct run_program soak(struct be *b)
+{
+	b->word = run_make_count(b->file);
+	return SPAWN("/t/gpreempt", "doctor", "--soak", "--cycles=" SOAK_CYCLES, "--", SELF, "be",
+		     (char *)b->file, b->queues, b->ahead, b->every, b->pause);
+}
+
+/* The firmware does not answer in mid-soak: the driver resets the GPU, and there is no mark. */
+static void check_soak_fails(struct be *b)
+{
+	struct run_program p = soak(b);
+	int status;
+
+	/* Its own update first: the soak's is to fail. */
+	for (int i = 0; i < TIMEOUT_MS && !b->word[BE_UPDATES]; i++)
+		sleep_ns(MS_NS);
+	must(simgpu_write_u64(0, "engine/faults/ignore", 1), "ignore");
+	ok(run_reads(&p, "failed: cycle"), "a soak in which MES does not answer fails");
+	/* It would wait for its lost packets. */
+	kill((pid_t)b->word[BE_PID], SIGKILL);
+	waitpid(p.pid, &status, 0);
+	is_err(WEXITSTATUS(status), 125, "its exit status");
+	check_not_soaked("after it");
+}
+
+static void check_soak_passes(struct be *b)
+{
+	const uint64_t end = removes() + SOAK_QUEUES * strtoull(SOAK_CYCLES, NULL, 10);
+	struct run_program p = soak(b);
+	int status;
+
+	for (int i = 0; i < TIMEOUT_MS && removes() < end; i++)
+		sleep_ns(MS_NS);
+	kill(p.pid, SIGTERM);
+	ok(run_reads(&p, "passed   "), "a soak without a fault passes");
+	waitpid(p.pid, &status, 0);
+	is_err(status, 0, "its exit status");
+	ok(doctor_says("soak passed: " SOAK_CYCLES " cycles"), "doctor has its mark");
+	SAYS("routes: own queues, for run alone; a switch disturbs no other process");
+}
+
+/* LC, a bystander of each switch, is never saved. */
+static void check_segments_mes(unsigned int queues)
+{
+	uint64_t saves = simgpu_counter(0, "saves"), asked = removes();
+
+	lc_word[LC_PAUSE_NS] = HWS_PAUSE_NS;
+	ask(scaled(CYCLES), false);
+	check_segments("beside best effort", false);
+	saves = simgpu_counter(0, "saves") - saves;
+	asked = removes() - asked;
+	figure("%u queues of best effort: %llu us until LC may run (median); %llu saves of %llu "
+	       "removals in %llu segments",
+	       queues, (unsigned long long)lc_word[LC_MEDIAN_NS] / 1000, (unsigned long long)saves,
+	       (unsigned long long)asked, (unsigned long long)lc_word[LC_AT]);
+	ok(saves >= lc_word[LC_AT] && saves <= asked, "each removal saves that queue alone");
+}
+
+static void mes(void)
+{
+	struct be one = {
+		.file = "/tmp/t_yield.soak",
+		.queues = "2",
+		.ahead = "12",
+		.every = "1000000",
+		.pause = LOOKS_US,
+	};
+	struct be b[MES_BE] = {
+		{ .file = "/tmp/t_yield.1", .ahead = "1", .every = "1000", .pause = "20000" },
+		{ .file = "/tmp/t_yield.2", .ahead = "1", .every = "1000", .pause = "20000" },
+		{ .file = "/tmp/t_yield.3", .ahead = "1", .every = "1000", .pause = "20000" },
+	};
+
+	expect_dmesg(
+		"MES does not answer|failed to remove hardware queue|unrecoverable state|"
+		"HWS: HQD .* does not answer|Failed to (evict|suspend)|unmap queue failed|reset");
+	setenv("XDG_STATE_HOME", "/tmp", 1);
+	pretend_gfx11();
+	check_not_soaked("before a soak");
+	check_soak_fails(&one);
+	check_soak_passes(&one);
+	lc_word = run_make_count(LC_FILE);
+	lc_program = SPAWN("/t/gpreempt", "run", "--class=lc", "--", SELF, "lc", LC_FILE);
+	for (unsigned int i = 0; i < MES_BE; i++) {
+		b[i].queues = "2";
+		start_be(&b[i]);
+	}
+	check_segments_mes(2 * MES_BE);
+	for (unsigned int i = 0; i < MES_BE; i++)
+		check_result(&b[i]);
+	umount2(properties, MNT_DETACH);
+}
+
 static void refused(void)
 {
 	is_err(RUN("/t/gpreempt", "run", "--class=be", "--", "/bin/sh", "-c", "exit 7"), 125,
@@ -619,6 +774,8 @@ int main(int argc, char **argv)
 		pauses();
 	else if (!strcmp(what, "hws"))
 		hws();
+	else if (!strcmp(what, "mes"))
+		mes();
 	else
 		all();
 	return done();
