@@ -496,6 +496,10 @@ void sim_xcc_power_on(struct sim_engine *e);
 bool sim_xcc_write(struct sim_engine *e, u32 reg, u32 value);
 bool sim_xcc_read(struct sim_engine *e, u32 reg, u32 *value);
 bool sim_xcc_ready(struct sim_engine *e, struct sim_hqd *hqd);
+int sim_xcc_load(struct sim_engine *e, unsigned int slot, u64 mqd, u32 stride, u32 vmid);
+void sim_xcc_bind(struct sim_engine *e, unsigned int vmid, u64 tba);
+void sim_xcc_dequeue(struct sim_engine *e, unsigned int slot, u64 now);
+bool sim_xcc_is_off(struct sim_engine *e, unsigned int slot);
 
 /* Index in sim_hqd.regs of a register between MQD_BASE_ADDR and WPTR_HI. */
 #define HQD(reg) ((mmCP_##reg) - mmCP_MQD_BASE_ADDR)

@@ -15,8 +15,10 @@
  * TLB and instruction caches invalidated. A run list that follows another without an unmap
  * replaces it.
  *
- * Queues of SDMA engines are not built, nor are static queues, the debugger's queue, GWS, and
- * cards of several XCCs.
+ * With several XCCs the first one's HIQ leads, and all take a queue on and off together
+ * (Assumption). A queue that does not answer is modelled for one XCC alone.
+ *
+ * Queues of SDMA engines are not built, nor are static queues, the debugger's queue, and GWS.
  */
 #include <linux/vmalloc.h>
 

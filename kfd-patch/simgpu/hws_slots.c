@@ -67,10 +67,11 @@ bool sim_hws_unmapped(struct sim_engine *e, u64 now)
 		unsigned int slot = __ffs(hws->to_unmap);
 		struct sim_hqd *hqd = &e->hqds[slot];
 
-		if (hqd->state == SIM_HQD_OFF) {
+		if (hqd->state == SIM_HQD_OFF && sim_xcc_is_off(e, slot)) {
 			forget_slot(e, slot);
 		} else if (!hws->asked) {
 			sim_hqd_dequeue(e, hqd, hws->type, now);
+			sim_xcc_dequeue(e, slot, now);
 			hws->asked = true;
 			hws->asked_ns = now;
 			return false;
@@ -123,6 +124,7 @@ static bool map_process(struct sim_engine *e, struct sim_hws_process *p)
 	sim_tlb_invalidate(e, p->vmid);
 	WRITE_ONCE(e->code_epoch, e->code_epoch + 1);
 	sim_regs_bind_vmid(e, p->vmid, &p->binding);
+	sim_xcc_bind(e, p->vmid, p->binding.tba);
 	return true;
 }
 
@@ -147,12 +149,17 @@ static unsigned int find_slot(struct sim_engine *e)
 static void load_queue(struct sim_engine *e, unsigned int q, unsigned int slot, u64 now)
 {
 	struct sim_hws *hws = e->hws;
+	const u32 vmid = hws->process[hws->queue[q].process].vmid;
+	const u64 mqd = hws->queue[q].mqd;
 	struct sim_hqd *hqd = &e->hqds[slot];
-	u32 regs[SIM_HQD_REGS];
+	u32 regs[SIM_HQD_REGS], stride;
 
-	if (sim_hws_read_mqd(e, hws->queue[q].mqd, regs))
+	if (sim_hws_read_mqd(e, mqd, regs) ||
+	    sim_mc_read(e->sim, mqd + offsetof(struct v9_mqd, cp_mqd_stride_size), &stride,
+			sizeof(stride)) ||
+	    sim_xcc_load(e, slot, mqd, stride, vmid))
 		return;
-	regs[HQD(HQD_VMID)] = hws->process[hws->queue[q].process].vmid;
+	regs[HQD(HQD_VMID)] = vmid;
 	regs[HQD(HQD_PQ_DOORBELL_CONTROL)] |= CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_EN_MASK;
 	regs[HQD(HQD_ACTIVE)] = CP_HQD_ACTIVE__ACTIVE_MASK;
 	regs[HQD(HQD_DEQUEUE_REQUEST)] = 0;

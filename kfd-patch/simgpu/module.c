@@ -135,8 +135,8 @@ static int check_parameters(void)
 		pr_err("simgpu: SDMA engines are built for vega10 only\n");
 		return -EINVAL;
 	}
-	if (sched_policy != KFD_SCHED_POLICY_NO_HWS && (sim_sdma || !strcmp(sim_model, "mi300x"))) {
-		pr_err("simgpu: HWS is built without SDMA engines, and for one XCC\n");
+	if (sched_policy != KFD_SCHED_POLICY_NO_HWS && sim_sdma) {
+		pr_err("simgpu: HWS is built without SDMA engines\n");
 		return -EINVAL;
 	}
 	if (sim_mes && sched_policy == KFD_SCHED_POLICY_NO_HWS) {

@@ -21,7 +21,7 @@
 #include "soc15_common.h"
 #include "v9_structs.h"
 
-#include "engine.h"
+#include "hws.h"
 
 #define GC_REG(name) SOC15_REG_OFFSET(GC, 0, mm##name)
 
@@ -180,6 +180,67 @@ bool sim_xcc_ready(struct sim_engine *e, struct sim_hqd *hqd)
 	spin_unlock(&e->reg_lock);
 	hqd->xccs_ready = ready;
 	return ready;
+}
+
+/* ---- of the firmware's scheduler ------------------------------------------------ */
+
+/* The firmware of each XCC loads its own MQD of the queue; they lie @stride bytes apart. */
+int sim_xcc_load(struct sim_engine *e, unsigned int slot, u64 mqd, u32 stride, u32 vmid)
+{
+	u32 regs[SIM_HQD_REGS];
+	unsigned int n;
+	int err;
+
+	for (n = 1; n < e->sim->xccs; n++) {
+		err = sim_hws_read_mqd(e, mqd + n * (u64)stride, regs);
+		if (err)
+			return err;
+		regs[HQD(HQD_VMID)] = vmid;
+		regs[HQD(HQD_ACTIVE)] = CP_HQD_ACTIVE__ACTIVE_MASK;
+		regs[HQD(HQD_DEQUEUE_REQUEST)] = 0;
+		spin_lock(&e->reg_lock);
+		memcpy(e->xccs[n - 1].hqds[slot].regs, regs, sizeof(regs));
+		e->xccs[n - 1].hqds[slot].until_ns = 0;
+		spin_unlock(&e->reg_lock);
+	}
+	return 0;
+}
+
+void sim_xcc_bind(struct sim_engine *e, unsigned int vmid, u64 tba)
+{
+	unsigned int n;
+
+	spin_lock(&e->reg_lock);
+	for (n = 1; n < e->sim->xccs; n++)
+		e->xccs[n - 1].tba[vmid] = tba;
+	spin_unlock(&e->reg_lock);
+}
+
+void sim_xcc_dequeue(struct sim_engine *e, unsigned int slot, u64 now)
+{
+	unsigned int n;
+
+	spin_lock(&e->reg_lock);
+	for (n = 1; n < e->sim->xccs; n++)
+		e->xccs[n - 1].hqds[slot].until_ns = now + e->params.save_ns;
+	spin_unlock(&e->reg_lock);
+}
+
+/* Has the queue left this slot of all other XCCs? */
+bool sim_xcc_is_off(struct sim_engine *e, unsigned int slot)
+{
+	bool off = true;
+	unsigned int n;
+
+	spin_lock(&e->reg_lock);
+	for (n = 1; n < e->sim->xccs; n++) {
+		struct sim_xcc_hqd *hqd = &e->xccs[n - 1].hqds[slot];
+
+		settle(e, hqd);
+		off &= !(hqd->regs[HQD(HQD_ACTIVE)] & CP_HQD_ACTIVE__ACTIVE_MASK);
+	}
+	spin_unlock(&e->reg_lock);
+	return off;
 }
 
 void sim_xcc_power_on(struct sim_engine *e)

@@ -114,19 +114,24 @@ static void group_gone(void *arg, struct gp_group *group)
 	gp_engine_group_gone(group);
 }
 
-static uint32_t create(void)
+static uint32_t create_of(uint32_t type)
 {
 	struct hsaq_kfd_create args = {
 		.ring_base = 0x10000,
 		.ring_bytes = 4096,
 		.gpu_id = FAKE_GPU,
-		.type = HSAQ_KFD_QUEUE_COMPUTE_AQL,
+		.type = type,
 		.percentage = 100,
 		.priority = 7,
 	};
 
 	assert_int_equal(gp_amd_track_ioctl(kfd, CREATE, &args, fake_ioctl), 0);
 	return args.queue_id;
+}
+
+static uint32_t create(void)
+{
+	return create_of(HSAQ_KFD_QUEUE_COMPUTE_AQL);
 }
 
 /* As ROCr's Suspend, Resume and SetPriority. */
@@ -424,6 +429,16 @@ static void busy_queues_go_first(void **state)
 	end_segment();
 }
 
+/* Copies use no compute unit: they go on. */
+static void a_copy_queue_stays_on(void **state)
+{
+	uint32_t copies = create_of(HSAQ_KFD_QUEUE_SDMA);
+
+	begin_segment();
+	assert_is(copies, 100, 7);
+	end_segment();
+}
+
 static void another_begins_and_ends(void)
 {
 	const struct timespec ts = { .tv_nsec = 3 * MS };
@@ -518,6 +533,7 @@ static int run_on(enum fake_kernel which, const char *name)
 		cmocka_unit_test(a_queue_that_is_gone_is_no_failure),
 		cmocka_unit_test(a_resume_is_repeated),
 		cmocka_unit_test(busy_queues_go_first),
+		cmocka_unit_test(a_copy_queue_stays_on),
 		cmocka_unit_test(two_may_ask),
 		cmocka_unit_test(who_is_killed_lets_go),
 		cmocka_unit_test(the_limit_ends_it),

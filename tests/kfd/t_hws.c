@@ -5,6 +5,7 @@
  *	t_hws			all of it
  *	t_hws turns		more processes than address spaces
  *	t_hws reset		others run while the owner of a queue that was reset lives
+ *	t_hws xccs		several XCCs: all but a queue that does not answer
  *	t_hws mes		MES instead, at the level of its two functions
  */
 #include <errno.h>
@@ -233,6 +234,12 @@ int main(int argc, char **argv)
 		check_bystanders(&lane, false);
 		check_turns();
 		check_stuck(&lane);
+	} else if (!strcmp(argv[1], "xccs")) {
+		open_lane(&lane);
+		ok(k.gpus[0].xccs > 1, "the card has %u XCCs", k.gpus[0].xccs);
+		check_off_and_on(&lane);
+		check_bystanders(&lane, false);
+		check_turns();
 	} else {
 		check_turns();
 	}

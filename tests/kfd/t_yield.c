@@ -4,7 +4,7 @@
  * in a segment.
  *	t_yield			LC beside three BE processes, of which one resumes its queues all
  *				the time as ROCr does, one is stopped, and one is killed
- *	t_yield hws		LC beside four BE processes under the firmware's scheduler
+ *	t_yield hws [QUEUES]	LC beside four BE processes under the firmware's scheduler
  *	t_yield mes		the same under MES: refused, a soak that fails, one that passes, LC
  *	t_yield pause		the same of processes without gpreempt, by gpreempt attach --pause
  *	t_yield refused		without CWSR, gpreempt run refuses
@@ -577,7 +577,7 @@ static void beside(struct be *b, char *queues)
 		check_result(&b[i]);
 }
 
-static void hws(void)
+static void hws(char *queues)
 {
 	struct be b[HWS_BE] = {
 		{ .file = "/tmp/t_yield.1", .ahead = "1", .every = "1000", .pause = "20000" },
@@ -589,7 +589,7 @@ static void hws(void)
 	lc_word = run_make_count(LC_FILE);
 	lc_program = SPAWN("/t/gpreempt", "run", "--class=lc", "--", SELF, "lc", LC_FILE);
 	beside(b, "1");
-	beside(b, "4");
+	beside(b, queues);
 }
 
 /* ---- under MES -------------------------------------------------------------------------- */
@@ -773,7 +773,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "pause"))
 		pauses();
 	else if (!strcmp(what, "hws"))
-		hws();
+		hws(argc > 2 ? argv[2] : "4");
 	else if (!strcmp(what, "mes"))
 		mes();
 	else
