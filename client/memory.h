@@ -17,6 +17,7 @@ struct gp_client_device;
 /* Of one process on one device. */
 struct gp_memory_stat {
 	struct gp_wire_memory_figures figures;
+	bool ready; /* the mover can move */
 	bool moving;
 	bool takes_turns; /* with others of that kind, under gpreemptd */
 	bool by_itself;	  /* it leaves when the process is idle, of any class, and on no request */

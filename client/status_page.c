@@ -259,6 +259,23 @@ void gp_status_page_update(struct gp_client_device *dev)
 		atomic_store_explicit(&page->provides, provides, memory_order_release);
 }
 
+/* Not before the mover is ready: it has work until then. True: they are others. */
+static bool put_movers(struct gp_client_device *dev)
+{
+	struct gp_page *page = dev->status_page.page;
+	bool others = false;
+
+	gp_runtime_lock(dev->rt);
+	for (uint32_t i = 0; i < GP_PAGE_MOVERS; i++) {
+		const uint32_t id = i < dev->keeps ? dev->keep[i]->id : 0;
+
+		others |= atomic_load_explicit(&page->mover[i], memory_order_relaxed) != id;
+		atomic_store_explicit(&page->mover[i], id, memory_order_relaxed);
+	}
+	gp_runtime_unlock(dev->rt);
+	return others;
+}
+
 void gp_status_page_memory(struct gp_client_device *dev)
 {
 	struct gp_page *page = dev->status_page.page;
@@ -278,6 +295,8 @@ void gp_status_page_memory(struct gp_client_device *dev)
 	put(&page->host_max, stat.figures.host_max);
 	atomic_store_explicit(&page->takes_turns, stat.takes_turns, memory_order_relaxed);
 	atomic_store_explicit(&page->moving, stat.moving, memory_order_release);
+	if (stat.ready && put_movers(dev))
+		gp_daemon_link_regrouped(dev);
 }
 
 static struct gp_ectx *context_of(struct gp_client_device *dev, uint32_t tenant)

@@ -13,7 +13,7 @@
 #define COMES_NS 10000000000u /* for the way back, beside the moves */
 #define LATER_NS 10000000000u /* then another may come */
 #define BYTES_PER_NS 25	      /* of a link, before there was a move */
-#define COST_HALVES 9	      /* twice 4.5 moves: a turn of two tenants takes two such lengths */
+#define COST_HALVES 11	      /* twice 5.5 moves: a turn of two tenants takes two such lengths */
 #define SERVED_PER_NS 1024u
 
 /* ---- the choice ------------------------------------------------------------------------ */

@@ -746,6 +746,7 @@ void gp_memory_stat(const uint8_t uuid[16], const uint64_t *need, struct gp_memo
 	f->moves = atomic_load(&gp_memory.moves);
 	f->moved = atomic_load(&gp_memory.moved);
 	f->move_ns = atomic_load(&gp_memory.move_ns);
+	stat->ready = true;
 	stat->takes_turns = gp_memory.takes_turns;
 	stat->by_itself = gp_memory.idle_ns;
 	stat->moving = atomic_load(&mover.wanted) || atomic_load(&mover.moving);

@@ -168,7 +168,10 @@ void gp_runtime_group_to_core(struct gp_runtime *rt, const struct gp_runtime_gro
 	const struct gp_event ev = {
 		.type = GP_EV_GROUP_APPEAR,
 		.tenant = g->tenant,
-		.group = { .id = g->id, .slice_unknown = true, .copies = g->copies },
+		.group = { .id = g->id,
+			   .slice_unknown = true,
+			   .copies = g->copies,
+			   .aside = g->aside },
 	};
 
 	gp_runtime_event(rt, &ev);
@@ -198,7 +201,7 @@ static void resume_copies(struct gp_runtime *rt, uint32_t tenant)
 	struct gp_runtime_group *g = NULL;
 
 	while ((g = gp_runtime_next_compute(rt, NULL, g)))
-		if (g->tenant == tenant)
+		if (g->tenant == tenant && !g->aside)
 			return;
 	while ((g = gp_runtime_next(rt, NULL, g)))
 		if (g->tenant == tenant && g->off_next)
@@ -298,6 +301,7 @@ void gp_runtime_again(struct gp_runtime *rt)
 			gone.group.id = rt->group[i].id;
 		appear.tenant = rt->group[i].tenant;
 		appear.group.copies = rt->group[i].copies;
+		appear.group.aside = rt->group[i].aside;
 		gp_runtime_unlock(rt);
 		if (!gone.group.id)
 			continue;

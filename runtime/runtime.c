@@ -207,7 +207,8 @@ static bool runs_besides(const struct gp_runtime *rt, const struct gp_runtime_gr
 	for (size_t i = 0; i < rt->groups; i++) {
 		const struct gp_runtime_group *o = &rt->group[i];
 
-		if (o->id && o != g && o->tenant == g->tenant && !o->copies && !o->off_next)
+		if (o->id && o != g && o->tenant == g->tenant && !o->copies && !o->aside &&
+		    !o->off_next)
 			return true;
 	}
 	return false;

@@ -37,6 +37,7 @@ struct gp_runtime;
  * @off_next: likewise, once all calls under way have succeeded
  * @copies: of a copy engine. It is suspended with the last compute group of its tenant that
  *	runs, and resumed with the first
+ * @aside: it moves memory, and has no kernels: struct gp_event
  * @slice_us: the slice that was set last; 0: as it was found
  * @used_ns: the host's own
  */
@@ -46,7 +47,7 @@ struct gp_runtime_group {
 	struct gp_group *hal;
 	void *owner;
 	uint32_t jobs;
-	bool gone, forgotten, off, off_next, copies;
+	bool gone, forgotten, off, off_next, copies, aside;
 	uint64_t slice_us;
 	uint64_t used_ns;
 };

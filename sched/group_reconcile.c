@@ -14,7 +14,7 @@
 
 static bool is_short(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	if (g->copies)
+	if (g->copies || g->aside)
 		return false;
 	if (g->slice_us == s->config.be_slice_us || g->slice_us == GP_NEVER)
 		return true;
@@ -104,12 +104,12 @@ static uint64_t want_slice_us(const struct gp_sched *s, const struct pass *p,
 		return 0;
 	t = &s->tenant[g->tenant];
 	if (t->spec.cls.cls == GP_CLASS_LC)
-		return s->config.lc_slice_us;
+		return g->copies && g->aside ? GP_SCHED_MOVER_SLICE_US : s->config.lc_slice_us;
 	if (t->spec.cls.cls != GP_CLASS_BE)
 		return 0;
 	if (g->copies)
 		return GP_SCHED_COPY_SLICE_US;
-	if (gp_group_idles(s, g))
+	if (g->aside || gp_group_idles(s, g))
 		return s->config.idle_slice_us;
 	if (s->config.rotate)
 		return !s->slot_ok ? 0 : s->piles ? s->config.pile_slice_us : s->config.be_slice_us;
@@ -142,7 +142,7 @@ static bool wants_on(const struct gp_sched *s, const struct pass *p, const struc
 {
 	const struct gp_tenant *t;
 
-	if (!s->config.rotate || g->tenant == GP_NONE || g->copies)
+	if (!s->config.rotate || g->tenant == GP_NONE || g->copies || g->aside)
 		return true;
 	t = &s->tenant[g->tenant];
 	if (gp_group_idles(s, g))

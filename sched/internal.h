@@ -134,6 +134,7 @@ struct gp_group_state {
 	uint32_t id;	 /* 0: free */
 	uint32_t tenant; /* index; GP_NONE: it left, and is restored */
 	bool copies;	 /* of a copy engine */
+	bool aside;	 /* it moves memory, and has no kernels */
 	uint32_t run;
 	uint32_t pending; /* id of the decision under way, or 0 */
 	uint32_t pending_type;
@@ -212,10 +213,10 @@ static inline uint64_t gp_add_sat(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Groups of copy engines take no turns, and preempt nobody's kernels. */
+/* Groups without kernels take no turns, and preempt nobody's. */
 static inline bool gp_computes(const struct gp_group_state *g)
 {
-	return g->id && !g->copies;
+	return g->id && !g->copies && !g->aside;
 }
 
 static inline bool gp_is_lc(const struct gp_tenant *t)

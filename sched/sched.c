@@ -342,7 +342,11 @@ static void apply_appear(struct gp_sched *s, const struct gp_tenant *t, const st
 
 	if (!g) {
 		g = group_new(s);
-		*g = (struct gp_group_state){ .id = ev->group.id, .copies = ev->group.copies };
+		*g = (struct gp_group_state){
+			.id = ev->group.id,
+			.copies = ev->group.copies,
+			.aside = ev->group.aside,
+		};
 		if (ev->group.slice_unknown)
 			g->slice_us = GP_NEVER;
 	}

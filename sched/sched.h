@@ -43,6 +43,8 @@
 #define GP_SCHED_BE_SLICE_US 1u
 /* Of BE's copy groups; any number of them may have it (docs/nvidia.md, "Copies"). */
 #define GP_SCHED_COPY_SLICE_US 5u
+/* Of LC's that move its memory: other LC's copies wait for one, and each end of one costs 12 us. */
+#define GP_SCHED_MOVER_SLICE_US 50u
 #define GP_SCHED_HOLD_LIMIT_NS 20000000u
 #define GP_SCHED_PILE_SLICE_US 20000u
 
@@ -130,6 +132,9 @@ enum gp_idle {
  * @group.slice_unknown: GROUP_APPEAR: it may have any slice; else it has the driver's
  * @group.copies: GROUP_APPEAR: it is of a copy engine. It gets a slice by its tenant's class,
  *	and counts for nothing else
+ * @group.aside: GROUP_APPEAR: it moves memory, by the host's word. It has no kernels, so it gets
+ *	no turns: as one of BE it runs beside them with idle_slice_us. Its copies are no requests of
+ *	LC's (GP_SCHED_MOVER_SLICE_US)
  * @hint.at_ns: when the work comes
  * @hint.guess: a prediction; only then @hint.limit_ns and @hint.lead_ns count
  * @hint.limit_ns: the hold ends this long after @at_ns if no work came; 0:
@@ -163,7 +168,7 @@ struct gp_event {
 		struct gp_class_request spec;
 		struct {
 			uint32_t id;
-			bool slice_unknown, copies;
+			bool slice_unknown, copies, aside;
 		} group;
 		struct {
 			uint64_t at_ns, limit_ns, lead_ns;

@@ -20,6 +20,7 @@
 #define GP_PAGE_BYTES 4096u
 #define GP_PAGE_SAMPLES 128u /* powers of two */
 #define GP_PAGE_SEGMENTS 64u
+#define GP_PAGE_MOVERS 16u
 
 /* Why a tenant needs its device now: bits of gp_page.activity. */
 enum gp_page_activity {
@@ -83,6 +84,8 @@ struct gp_page {
 	_Atomic uint64_t movable, out, moves, fixed, moved, move_ns, pinned, kept, host_max;
 	_Atomic uint32_t moving;
 	_Atomic uint32_t takes_turns; /* of memory: run --mem-turns */
+	/* groups of its memory's mover: they have work only while memory moves; 0: none */
+	_Atomic uint32_t mover[GP_PAGE_MOVERS];
 
 	/* Written by the daemon. */
 	_Alignas(64) _Atomic uint32_t wake_on; /* enum gp_page_wake_on */
@@ -98,6 +101,7 @@ _Static_assert(offsetof(struct gp_page, needs_ns) == 3744, "ABI");
 _Static_assert(offsetof(struct gp_page, movable) == 3752, "ABI");
 _Static_assert(offsetof(struct gp_page, moving) == 3824, "ABI");
 _Static_assert(offsetof(struct gp_page, takes_turns) == 3828, "ABI");
-_Static_assert(offsetof(struct gp_page, wake_on) == 3840, "ABI");
+_Static_assert(offsetof(struct gp_page, mover) == 3832, "ABI");
+_Static_assert(offsetof(struct gp_page, wake_on) == 3904, "ABI");
 
 #endif

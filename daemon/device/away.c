@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/device/device_internal.h"
 #include "daemon/device/tenant.h"
@@ -39,6 +40,66 @@ static bool is_kept(const struct gp_dtenant *t, const struct gp_runtime_group *g
 	return false;
 }
 
+/* ---- its mover's groups without a move ---------------------------------------------- */
+
+static bool is_movers(const struct gp_dtenant *t, uint32_t id)
+{
+	if (!t->page)
+		return false;
+	for (size_t i = 0; i < GP_PAGE_MOVERS; i++)
+		if (atomic_load_explicit(&t->page->mover[i], memory_order_relaxed) == id)
+			return true;
+	return false;
+}
+
+/*
+ * The log shows kernels in such a group. Without one, only a daemon of the user's own takes
+ * the user's word.
+ */
+static bool may_pass_turns(const struct gp_dtenant *t)
+{
+	return !t->mover_wrong && !gp_away_takes_turns(t) && (t->dev->log || geteuid());
+}
+
+/* For the next time that the core has it. True: that is news. */
+static bool set_aside(const struct gp_dtenant *t, struct gp_runtime_group *g)
+{
+	const bool was = g->aside, matters = g->copies != gp_dtenant_is_be(t);
+
+	g->aside = matters && is_movers(t, g->id) && (g->copies || may_pass_turns(t));
+	return g->aside != was;
+}
+
+void gp_away_movers(struct gp_dtenant *t)
+{
+	struct gp_runtime_group *g = NULL;
+
+	while ((g = gp_runtime_next(t->dev->rt, t, g))) {
+		if (!set_aside(t, g) || t->away.away || gp_dtenant_is_stopped(t))
+			continue;
+		gp_runtime_group_from_core(t->dev->rt, g);
+		gp_ddev_run_alone(t->dev, g);
+		gp_runtime_group_to_core(t->dev->rt, g);
+	}
+}
+
+void gp_away_movers_ran(struct gp_dtenant *t)
+{
+	struct gp_runtime_group *g = NULL;
+
+	while ((g = gp_runtime_next(t->dev->rt, t, g)))
+		if (g->aside)
+			break;
+	if (!g)
+		return;
+	gp_log(GP_LOG_WARN,
+	       "%s: process %d (%s) has work where it should only move memory; that takes turns "
+	       "from now on",
+	       t->dev->hal->id.name, (int)t->who.pid, t->who.comm);
+	t->mover_wrong = true;
+	gp_away_movers(t);
+}
+
 static void run_kept(struct gp_dtenant *t)
 {
 	struct gp_runtime_group *g = NULL;
@@ -46,6 +107,7 @@ static void run_kept(struct gp_dtenant *t)
 	while ((g = gp_runtime_next(t->dev->rt, t, g)))
 		if (is_kept(t, g)) {
 			gp_ddev_run_alone(t->dev, g);
+			(void)set_aside(t, g);
 			if (gp_away_takes_turns(t))
 				gp_runtime_group_to_core(t->dev->rt, g);
 		}
@@ -112,8 +174,10 @@ static void give_to_core(struct gp_dtenant *t)
 	t->away.asked = false;
 	t->away.count = 0;
 	t->away.room_ns = t->away.left_ns = t->away.beside_since_ns = t->away.give_ns = 0;
-	while (!gp_dtenant_is_stopped(t) && (g = gp_runtime_next(t->dev->rt, t, g)))
+	while (!gp_dtenant_is_stopped(t) && (g = gp_runtime_next(t->dev->rt, t, g))) {
+		(void)set_aside(t, g);
 		gp_runtime_group_to_core(t->dev->rt, g);
+	}
 }
 
 static void run_all(struct gp_dtenant *t)

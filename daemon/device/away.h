@@ -61,6 +61,13 @@ enum gp_journal_away gp_away_record(const struct gp_dtenant *tenant);
 void gp_away_joined(struct gp_dtenant *tenant, enum gp_journal_away how);
 /** It joins with its memory, but may have been suspended for the sake of it: run its groups. */
 void gp_away_back(struct gp_dtenant *tenant);
+/**
+ * Its groups, or those that it calls its mover's, may be others now. These have nothing to do
+ * while no memory moves, and would waste the turns of best-effort: they run aside.
+ */
+void gp_away_movers(struct gp_dtenant *tenant);
+/** Such a group had work: its process is not believed any more. */
+void gp_away_movers_ran(struct gp_dtenant *tenant);
 /** It has other groups now. */
 void gp_away_follow(struct gp_dtenant *tenant);
 /** Once a second: its mover's time may be over. */

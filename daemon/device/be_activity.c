@@ -71,12 +71,23 @@ static void was_on(struct gp_dtenant *t, uint64_t starts, uint64_t now_ns)
 		gp_dtenant_report(t, GP_REPORTED_BUSY, now_ns);
 }
 
+/* Long after all its other groups were suspended it still had the device. */
+static bool ran_aside(const struct gp_dtenant *t, const struct gp_usage_process *p)
+{
+	const uint64_t on_ns = p->on ? t->dev->usage.until_ns : p->ended_ns;
+	const uint64_t off_ns = t->off_since_ns + (uint64_t)t->dev->clocks.ahead_ns;
+
+	return t->off_since_ns && !t->away.away && on_ns > off_ns + LOG_LATE_NS;
+}
+
 static void look_at_log(struct gp_dtenant *t, uint64_t now_ns)
 {
 	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
 
 	if (!p || !t->dev->log)
 		return;
+	if (ran_aside(t, p))
+		gp_away_movers_ran(t);
 	if (p->on || p->starts != t->starts) {
 		was_on(t, p->starts, now_ns);
 	} else if (t->on_since_ns && now_ns - t->on_since_ns >= TURN_NS) {

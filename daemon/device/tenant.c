@@ -901,6 +901,7 @@ void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
 		if (!has_group(list, g->id))
 			gp_runtime_group_gone(t->dev->rt, g);
 	(void)take_groups(t, list);
+	gp_away_movers(t);
 	if (t->away.away)
 		gp_away_follow(t);
 	else if (t->frozen.frozen)
@@ -954,6 +955,7 @@ int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *reques
 	gp_dgang_refresh(t->gang);
 	if (gp_dtenant_is_be(t) && !was_be)
 		make_preemptible(t);
+	gp_away_movers(t);
 	wants_turn(t, gp_ddev_now(t->dev));
 	gp_dtenant_request_wakes(t->dev);
 	return 0;

@@ -69,6 +69,7 @@ struct gp_dtenant {
 	uint64_t idle_work_seq;	 /* page->work_seq at the last look */
 	uint32_t look_shift;	 /* it had work in so many turns in a row */
 	bool page_wrong;	 /* it ran all the same */
+	bool mover_wrong;	 /* the groups that it calls its mover's ran, too */
 	uint64_t off_ns, turns, preempted, corrected;
 	uint64_t used_ns;     /* GP_WIRE_UNKNOWN: nobody knows */
 	uint64_t turn_end_ns; /* of its last turn; 0: it had none */

@@ -827,6 +827,79 @@ static void test_a_page_that_is_right(void **state)
 	assert_int_equal(part->tenant->reported, GP_REPORTED_BUSY);
 }
 
+static bool is_known(const struct process *p, uint32_t id)
+{
+	const struct gp_runtime_group *g = NULL;
+
+	while ((g = gp_runtime_next(p->tenant->dev->rt, p->tenant, g)))
+		if (g->id == id)
+			return true;
+	return false;
+}
+
+/* A second context, of a mover by the page of @p, is found as the process asks for a look. */
+static struct gp_sim_context *add_mover(struct device *d, struct process *p)
+{
+	struct gp_sim_context *mover = gp_sim_context_create(d->sim, p->pid, 1);
+	struct gp_group_list list = { 0 };
+
+	assert_non_null(mover);
+	assert_int_equal(d->dev->hal->ops->groups(d->dev->hal, p->pid, &list), 0);
+	for (size_t i = 0; i < list.count; i++)
+		if (list.group[i]->kind == GP_GROUP_COMPUTE && !is_known(p, list.group[i]->id))
+			atomic_store(&p->tenant->page->mover[0], list.group[i]->id);
+	gp_dtenant_groups(p->tenant, &list);
+	settle();
+	return mover;
+}
+
+/* It has nothing to run, so it uses no turns of its process. */
+static void test_a_mover_has_no_turns(void **state)
+{
+	struct device *d = &device[0];
+	struct process *moves = tenant(d, (struct gp_class_value){ GP_CLASS_BE, 100 }, true, true);
+	struct process *other = be(d, 100);
+	const uint64_t ns = 2000 * MS;
+	uint64_t before[2];
+
+	add_mover(d, moves);
+	run(200 * MS);
+	before[0] = moves->done;
+	before[1] = other->done;
+	run(ns);
+	printf("with a mover: %lu, another: %lu\n", (unsigned long)(moves->done - before[0]),
+	       (unsigned long)(other->done - before[1]));
+	assert_in_range(moves->done - before[0], 900, 1050);
+	assert_in_range(other->done - before[1], 900, 1050);
+	assert_false(moves->tenant->mover_wrong);
+}
+
+/* A process calls a group with kernels its mover's. These then take turns like others. */
+static void test_a_mover_that_is_none(void **state)
+{
+	struct device *d = &device[0];
+	struct process *lies = tenant(d, (struct gp_class_value){ GP_CLASS_BE, 100 }, true, true);
+	struct process *other = be(d, 100);
+	struct gp_sim_context *context = add_mover(d, lies), *was = lies->context;
+	const uint64_t ns = 2000 * MS;
+	uint64_t before;
+
+	lies->context = context;
+	lies->queued = 0;
+	submit(lies);
+	for (int i = 0; i < 10; i++) {
+		run(100 * MS);
+		gp_ddev_observe(d->dev);
+	}
+	assert_true(lies->tenant->mover_wrong);
+	before = other->done;
+	run(ns);
+	printf("beside a mover that is none: %lu\n", (unsigned long)(other->done - before));
+	assert_in_range(other->done - before, 900, 2000);
+	lies->context = was;
+	lies->works = false;
+}
+
 /* The page of a tenant that always has work is read less and less often. */
 static void test_who_is_always_busy(void **state)
 {
@@ -1573,6 +1646,8 @@ int main(void)
 		TEST(test_who_tells_is_off_for_a_while),
 		TEST(test_a_page_that_is_wrong),
 		TEST(test_a_page_that_is_right),
+		TEST(test_a_mover_has_no_turns),
+		TEST(test_a_mover_that_is_none),
 		TEST(test_who_is_always_busy),
 		TEST(test_nobody_to_cut_no_wake),
 		TEST(test_wakes_by_the_log),

@@ -16,11 +16,11 @@ static void test_length(void **state)
 {
 	struct gp_memory_turn a = tenant_of(100, 80 * GIB), b = a;
 
-	/* 160 GiB at 25 GB/s, 4.5 times; at the measured rate; never less than the least. */
-	assert_in_range(gp_memory_turn_ns(&a, &b), 30 * S, 32 * S);
+	/* 160 GiB at 25 GB/s, 5.5 times; at the measured rate; never less than the least. */
+	assert_in_range(gp_memory_turn_ns(&a, &b), 37 * S, 38 * S);
 	a.moved = b.moved = GIB;
 	a.move_ns = b.move_ns = 20 * MS;
-	assert_in_range(gp_memory_turn_ns(&a, &b), 14 * S, 15 * S);
+	assert_in_range(gp_memory_turn_ns(&a, &b), 17 * S, 18 * S);
 	a.bytes = b.bytes = 0;
 	assert_int_equal(gp_memory_turn_ns(&a, &b), GP_MEMORY_TURN_MIN_NS);
 	/* Figures of a liar. */
@@ -96,7 +96,7 @@ static void run_on(struct run *r, size_t n, size_t changes)
 		r->turn[leaves].here = false;
 		r->turn[waits].here = true;
 		r->changes++;
-		pause_ns = 2 * gp_memory_turn_ns(&r->turn[leaves], &r->turn[waits]) / 9;
+		pause_ns = 2 * gp_memory_turn_ns(&r->turn[leaves], &r->turn[waits]) / 11;
 	}
 }
 
@@ -134,10 +134,10 @@ static void test_shares(void **state)
 		assert_true(share(&pairs, 3, i) > 0.32 && share(&pairs, 3, i) < 0.345);
 }
 
-static void test_moves_take_a_tenth(void **state)
+static void test_moves_take_a_twelfth(void **state)
 {
 	struct run r = { .turn = { tenant_of(100, 80 * GIB), tenant_of(100, 80 * GIB) } };
-	const double move_ns = 2.0 * (double)gp_memory_turn_ns(&r.turn[0], &r.turn[1]) / 9;
+	const double move_ns = 2.0 * (double)gp_memory_turn_ns(&r.turn[0], &r.turn[1]) / 11;
 	uint64_t before_ns;
 	double had_ns;
 
@@ -147,7 +147,7 @@ static void test_moves_take_a_tenth(void **state)
 	r.changes = 0;
 	run_on(&r, 2, 20);
 	had_ns = (double)(r.had_ns[0] + r.had_ns[1] - before_ns);
-	assert_true(20 * move_ns / (20 * move_ns + had_ns) <= 0.1);
+	assert_true(20 * move_ns / (20 * move_ns + had_ns) <= 0.084);
 }
 
 /* One that was kept out for long does not keep the others out as long. */
@@ -169,7 +169,7 @@ int main(void)
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_two_that_wait),
 		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_moves_take_a_tenth),
+		cmocka_unit_test(test_moves_take_a_twelfth),
 		cmocka_unit_test(test_nobody_is_owed_without_bound),
 	};
 

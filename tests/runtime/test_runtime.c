@@ -690,6 +690,26 @@ static void copies_stop_and_go_with_their_tenant(void **state)
 	assert_false(gp_runtime_group(r.rt, 2)->off);
 }
 
+/* A mover runs on, and is no reason for copies to do so. */
+static void copies_stop_beside_a_mover(void **state)
+{
+	struct gp_group a = group(1), a_copies = copy_group(2), mover = group(3), b = group(4);
+
+	make(&gp_executor_inline, &few_ops, false, 1);
+	join(BASE, GP_CLASS_BE, 100);
+	join(OTHER, GP_CLASS_BE, 100);
+	assert_int_equal(gp_runtime_group_add(r.rt, BASE, &r, &a), 0);
+	assert_int_equal(gp_runtime_group_add(r.rt, BASE, &r, &a_copies), 0);
+	assert_int_equal(gp_runtime_group_outside(r.rt, BASE, &r, &mover), 0);
+	gp_runtime_group(r.rt, 3)->aside = true;
+	gp_runtime_group_to_core(r.rt, gp_runtime_group(r.rt, 3));
+	assert_int_equal(gp_runtime_group_add(r.rt, OTHER, &r, &b), 0);
+	r.log[0] = 0;
+	next_turn();
+	assert_called("suspend(1,2) called(0,turned) slice(4,20) called(0) resume(4) "
+		      "called(0,turned)");
+}
+
 /* Nobody is left whose turn would resume them. */
 static void copies_of_a_context_that_is_gone(void **state)
 {
@@ -740,6 +760,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_host_has_calls_of_its_own, teardown),
 		cmocka_unit_test_teardown(a_group_that_left_may_come_back, teardown),
 		cmocka_unit_test_teardown(copies_stop_and_go_with_their_tenant, teardown),
+		cmocka_unit_test_teardown(copies_stop_beside_a_mover, teardown),
 		cmocka_unit_test_teardown(copies_of_a_context_that_is_gone, teardown),
 		cmocka_unit_test(what_is_wrong_makes_no_runtime),
 	};

@@ -101,6 +101,53 @@ static void test_copies_are_not_preempted(void **state)
 	drive_end(&d);
 }
 
+static void mover_appears(struct drive *d, uint32_t tenant, uint32_t group, bool copies)
+{
+	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
+							.tenant = tenant,
+							.group = { group, .copies = copies,
+								   .aside = true } }),
+			 0);
+}
+
+/* It runs beside the turns of others, and its process has no turn for it. */
+static void test_a_mover_takes_no_turn(void **state)
+{
+	struct gp_sched_config config = rotates;
+	struct drive d;
+
+	config.idle_slice_us = 500;
+	drive_init(&d, &config);
+	drive_join(&d, 1, GP_CLASS_BE, 100);
+	drive_join(&d, 2, GP_CLASS_BE, 100);
+	mover_appears(&d, 2, KERNELS(2), false);
+	assert_slice(&d, KERNELS(2), 500);
+	assert_int_equal(drive_appear(&d, 1, KERNELS(1)), 0);
+	assert_slice(&d, KERNELS(1), GP_SCHED_BE_SLICE_US);
+	drive_at(&d, d.now_ns + 500 * MS, GP_EV_TIMER, 0);
+	assert_int_equal(d.out.count, 0);
+	assert_true(drive_stat(&d, 1).resident);
+	assert_int_equal(drive_stat(&d, 2).run_ns, 0);
+	drive_end(&d);
+}
+
+/* LC's mover is not one of LC's requests. */
+static void test_slices_of_movers(void **state)
+{
+	struct drive d;
+
+	drive_init(&d, &rotates);
+	drive_join(&d, 1, GP_CLASS_LC, 0);
+	mover_appears(&d, 1, COPIES(1), true);
+	assert_slice(&d, COPIES(1), GP_SCHED_MOVER_SLICE_US);
+	mover_appears(&d, 1, KERNELS(1), false);
+	assert_slice(&d, KERNELS(1), GP_SCHED_LC_SLICE_US);
+	drive_join(&d, 2, GP_CLASS_BE, 100);
+	mover_appears(&d, 2, COPIES(2), true);
+	assert_slice(&d, COPIES(2), GP_SCHED_COPY_SLICE_US);
+	drive_end(&d);
+}
+
 /* A slice that cannot be set is given up, whatever slice it has: it harms no other group. */
 static void test_slice_given_up(void **state)
 {
@@ -146,6 +193,8 @@ int main(void)
 		cmocka_unit_test(test_no_slices_no_copies),
 		cmocka_unit_test(test_copies_take_no_turn),
 		cmocka_unit_test(test_copies_are_not_preempted),
+		cmocka_unit_test(test_a_mover_takes_no_turn),
+		cmocka_unit_test(test_slices_of_movers),
 		cmocka_unit_test(test_slice_given_up),
 		cmocka_unit_test(test_put_back),
 	};
