@@ -9,6 +9,7 @@
 
 #include "client/engine.h"
 #include "client/engine_internal.h"
+#include "hal/slot.h"
 #include "hal/timer.h"
 
 #define TENANTS 64
@@ -132,6 +133,21 @@ static struct gp_client_device *device_of(const uint8_t uuid[16])
 		if (!memcmp(dev[i]->hal->id.uuid, uuid, 16))
 			return dev[i];
 	return NULL;
+}
+
+int gp_memory_link_take(const uint8_t uuid[16])
+{
+	struct gp_client_device *dev = device_of(uuid);
+	int fd = -1, err = dev ? gp_link_take(dev->hal, &fd) : -ENODEV;
+
+	return err ? err : fd;
+}
+
+bool gp_memory_link_is_taken(const uint8_t uuid[16])
+{
+	struct gp_client_device *dev = device_of(uuid);
+
+	return dev && gp_link_is_taken(dev->hal);
 }
 
 /* gpreemptd suspends and resumes the groups. */

@@ -45,6 +45,13 @@ bool gp_memory_ask(const uint8_t uuid[16], uint64_t need, bool turns);
  * there; -EPERM: gpreemptd asked for no memory; another errno, and the groups are as before.
  */
 int gp_memory_stop(const uint8_t uuid[16], enum gp_memory_stop what);
+/**
+ * Memory comes back for a call that waits: idle memory of others leaves later meanwhile. An open
+ * file whose close ends that, or negative errno.
+ */
+int gp_memory_link_take(const uint8_t uuid[16]);
+/** Does any process have that? */
+bool gp_memory_link_is_taken(const uint8_t uuid[16]);
 /** From now on until @on is false, nothing runs that gp_memory_stop() would have to stop. */
 void gp_memory_idle(bool on);
 /**

@@ -2,7 +2,7 @@
 /*
  * slot.c - a device's one short best-effort slice, as an open file description lock. Other
  * users' processes see it, exec does not inherit it (O_CLOEXEC), and it ends with its holder
- * in any case.
+ * in any case. The link to the host has such a lock, too.
  */
 #include "hal/slot.h"
 
@@ -10,14 +10,21 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-int gp_slot_lock(const struct gp_slot_place *place, bool wait)
+#define LINK_OFFSET 4096 /* behind the slots of all devices in one file */
+
+static struct flock byte_at(short type, uint64_t offset)
 {
-	struct flock lock = {
-		.l_type = F_WRLCK,
+	return (struct flock){
+		.l_type = type,
 		.l_whence = SEEK_SET,
-		.l_start = (off_t)place->offset,
+		.l_start = (off_t)offset,
 		.l_len = 1,
 	};
+}
+
+int gp_slot_lock(const struct gp_slot_place *place, bool wait)
+{
+	struct flock lock = byte_at(F_WRLCK, place->offset);
 	int r;
 
 	do {
@@ -51,4 +58,36 @@ int gp_slot_try(struct gp_device *dev, int *slot_fd)
 int gp_slot_wait(struct gp_device *dev, int *slot_fd)
 {
 	return take(dev, slot_fd, true);
+}
+
+int gp_link_take(struct gp_device *dev, int *link_fd)
+{
+	struct gp_slot_place place;
+	struct flock lock;
+	int r = dev->ops->slot(dev, &place);
+
+	if (r)
+		return r;
+	lock = byte_at(F_RDLCK, place.offset + LINK_OFFSET);
+	if (fcntl(place.fd, F_OFD_SETLK, &lock)) {
+		r = -errno;
+		close(place.fd);
+		return r;
+	}
+	*link_fd = place.fd;
+	return 0;
+}
+
+bool gp_link_is_taken(struct gp_device *dev)
+{
+	struct gp_slot_place place;
+	struct flock lock;
+	bool is;
+
+	if (dev->ops->slot(dev, &place))
+		return false;
+	lock = byte_at(F_WRLCK, place.offset + LINK_OFFSET);
+	is = !fcntl(place.fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
+	close(place.fd);
+	return is;
 }

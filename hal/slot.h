@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * slot.h - the lock behind gp_slot_try() and gp_slot_wait(), for callers that pass its file to
- * another process.
+ * another process, and that of the link to the host.
  */
 #ifndef GP_HAL_SLOT_H
 #define GP_HAL_SLOT_H
@@ -15,5 +15,17 @@
  * Return: 0; -EBUSY: another process has it, and not @wait; other negative errno.
  */
 int gp_slot_lock(const struct gp_slot_place *place, bool wait);
+
+/**
+ * gp_link_take() - memory comes back over the device's link to the host, and a call waits for it.
+ * Several processes may have that at once. It orders nothing by itself: a process that has
+ * time asks gp_link_is_taken().
+ * @link_fd: receives an open file; closing it ends that
+ * Return: 0; -EAGAIN: a slot's lock is there, of another file; an errno of gp_hal_ops.slot.
+ */
+int gp_link_take(struct gp_device *dev, int *link_fd);
+
+/** gp_link_is_taken() - for memory of any process, of any user; also of one that lies. */
+bool gp_link_is_taken(struct gp_device *dev);
 
 #endif

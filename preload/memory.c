@@ -217,6 +217,8 @@ bool gp_memory_begin(enum gp_memory_use use)
 		atomic_fetch_add(&inside, 1);
 		if (!is_shut())
 			return true;
+		/* Without the lock, which the mover has: an idle program's move ends for a call. */
+		gp_memory_mover_need();
 		gp_memory_leave();
 		wait_outside();
 	}

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """gpreempt run --class=lc --idle-out on the software GPU: models that together exceed its memory. Each
 leaves when it is idle, and comes back for its next request."""
+import contextlib
+import fcntl
 import os
 import random
 import signal
+import struct
 import sys
 import time
 import unittest
@@ -16,6 +19,8 @@ from test_daemon_soft import Daemon  # noqa: E402
 MODEL_MIB, MODELS = 48, 5
 REQUESTS = 40
 NEVER = "3600s"
+LINK, LINKS = 4096, 256         # bytes of the file of slots (hal/slot.c)
+F_OFD_SETLK = 37
 
 
 class Idle(MemoryRig):
@@ -23,7 +28,7 @@ class Idle(MemoryRig):
         return self.app(cls, mib, f"--idle-out={idle}", *how, role="model")
 
     def memory(self, proc):
-        row = self.rows()[proc.pid]["memory"]
+        row = self.row_of(proc)["memory"]
         return {key: row[f"{key}_bytes"] >> 20 for key in ("movable", "fixed", "out")} | {"moves": row["moves"]}
 
     def is_out(self, proc):
@@ -84,6 +89,42 @@ class Idle(MemoryRig):
             self.request(lc, "launch")
             self.eventually("memory that left", lambda: self.is_out(lc))
             self.request(lc, "wait")
+        self.ends(lc)
+
+    @contextlib.contextmanager
+    def link_taken(self):
+        """As by a process whose memory comes back."""
+        with open(os.path.join(self.dir, "slot"), "a+b") as file:
+            fcntl.fcntl(file, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, LINK, LINKS, 0))
+            yield
+
+    def waits_to_leave(self):
+        """A model; it has been idle for long enough."""
+        lc = self.model()
+        time.sleep(0.5)
+        self.assertEqual(self.memory(lc)["out"], 0)
+        return lc
+
+    def test_others_come_back_first(self):
+        with self.link_taken():
+            lc = self.waits_to_leave()
+        self.eventually("memory that left", lambda: self.is_out(lc))
+        self.request(lc)
+        self.ends(lc)
+
+    def test_leaves_beside_one_that_never_comes_back(self):
+        with self.link_taken():
+            lc = self.waits_to_leave()
+            self.eventually("memory that left", lambda: self.is_out(lc))
+        self.request(lc)
+        self.ends(lc)
+
+    def test_a_request_ends_its_move(self):
+        with self.link_taken():
+            lc = self.waits_to_leave()
+            self.request(lc)
+            moved = self.row_of(lc)["memory"]["moved_bytes"] >> 20
+        self.assertLess(moved, 2 * MODEL_MIB)
         self.ends(lc)
 
     def test_stays_until_then(self):

@@ -111,13 +111,14 @@ def model(gib, piece_mib="1024"):
     for line in sys.stdin:
         if line != "request\n":
             break
-        start, wrong = time.monotonic(), 0
+        start, wrong, back = time.monotonic(), 0, 0
         for i, at in enumerate(pieces):
             gpu.call("cuMemcpyDtoDAsync_v2", scratch, at, C.c_size_t(piece), None)
+            back = back or time.monotonic()
             gpu.call("cuMemcpyDtoH_v2", C.byref(word), C.c_uint64(scratch.value + piece - 4),
                      C.c_size_t(4))
             wrong += word.value != 0x1000 + i
-        say(f"answer took={time.monotonic() - start:.6f} wrong={wrong}")
+        say(f"answer took={time.monotonic() - start:.6f} waited={back - start:.6f} wrong={wrong}")
 
 
 def allocs(count, mib):

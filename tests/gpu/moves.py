@@ -116,11 +116,11 @@ def beside(p, opt, table, plain):
 # ---- more models than fit -----------------------------------------------------------------
 
 def ask(proc):
-    """(seconds, wrong words) of a request."""
+    """(seconds, those until its memory was back, wrong words) of a request."""
     start = time.monotonic()
     proc.send("request")
     got = fields(proc.expect("answer", 120))
-    return time.monotonic() - start, int(got["wrong"])
+    return time.monotonic() - start, float(got["waited"]), int(got["wrong"])
 
 
 def models(p, opt, table, plain):
@@ -134,15 +134,16 @@ def models(p, opt, table, plain):
         p.pinned(proc, 20)
     one = median([ask(procs[0])[0] for _ in range(5)])
     table.note("models: a request to one that is there", f"{one * 1e3:.1f} ms")
-    chance, firsts, others, wrong = random.Random(opt.seed), [], [], 0
+    chance, firsts, waits, others, wrong = random.Random(opt.seed), [], [], [], 0
     start = time.monotonic()
     for i in range(count):
         progress(f"models: request {i + 1} of {count}")
         proc = chance.choice(procs)
         before = sum(not move[1] for move in p.moves(proc))
-        took, bad = ask(proc)
+        took, waited, bad = ask(proc)
         back = sum(not move[1] for move in p.moves(proc)) > before
         (firsts if back else others).append(took)
+        waits += [waited] if back else []
         wrong += bad
         time.sleep(0.2)
     took = time.monotonic() - start
@@ -153,6 +154,7 @@ def models(p, opt, table, plain):
                   (median(firsts) - one - bytes_s) * 1e3, FIRST_EXTRA_S * 1e3, "ms")
     table.note("models: first requests, p50, longest; bytes / rate",
                f"{median(firsts) * 1e3:.0f}, {max(firsts) * 1e3:.0f}; {bytes_s * 1e3:.0f} ms")
+    table.note("models: of these until the memory is back, p50", f"{median(waits) * 1e3:.0f} ms")
     if others:
         table.note("models: other requests, p50, longest",
                    f"{median(others) * 1e3:.1f}, {max(others) * 1e3:.1f} ms")
