@@ -266,9 +266,13 @@ class Pools(unittest.TestCase):
         # A pool for each class.
         for name in "lc:0", "be:100":
             self.assertEqual(done.stderr.count(f"gpreempt: run: pool {name}: "), 1, done.stderr)
+        # Neither a pool nor its programs' gpreemptd, which has their environment.
         for pid in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
-                self.assertNotIn(control.encode(), f.read())
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as words, \
+                    open(f"/proc/{pid}/environ", "rb") as env:
+                words = words.read()
+                self.assertNotIn(control.encode(), words)
+                self.assertFalse(b"gpreemptd" in words and control.encode() in env.read(), words)
 
 
 class Mps(unittest.TestCase):
