@@ -27,7 +27,7 @@ from fake_daemon import BE, SAID  # noqa: E402
 from hostile_peer import WELCOME, Peer, message, wire  # noqa: E402
 from rig import AHEAD  # noqa: E402
 from test_daemon_soft import Daemon  # noqa: E402
-from test_flood import as_user  # noqa: E402
+from test_flood import as_user, take  # noqa: E402
 
 SECONDS = float(os.environ.get("GP_SECONDS", "2"))
 TIMES = int(os.environ.get("GP_TIMES", "2"))
@@ -498,7 +498,8 @@ class Rights(Hostile):
         return None
 
     def test_pid_reused(self):
-        """A connection's process ends, and another one of root's gets its PID."""
+        """A connection's process ends, and another one of root's gets its PID. The connection then says
+        hello, or asks to attach a process."""
         self.start_daemon(self.RULES)
         tried, uuid = 0, Peer(self.socket).uuid()
         for _ in range(20 * TIMES):
@@ -519,7 +520,10 @@ class Rights(Hostile):
             other = self.reused(pid)
             if other:
                 tried += 1
-                peer.hello(uuid, asks=(wire.LC, 0))
+                if tried % 2:
+                    peer.hello(uuid, asks=(wire.LC, 0))
+                else:
+                    peer.send(take())
                 try:
                     kind = peer.recv()[0]
                 except ConnectionResetError:
