@@ -12,7 +12,8 @@
 
 #define PM4_TYPE(h) ((h) >> 30)
 #define PM4_DWORDS(h) (((h) >> 16 & 0x3fff) + 2)
-#define PM4_FILLER 0xffff1000 /* a NOP of this dword alone */
+/* A NOP of this dword alone; bit 1, SHADER_TYPE, is of no effect on it. */
+#define PM4_IS_FILLER(h) (((h) & ~2u) == 0xffff1000)
 #define PM4_MAX_DWORDS 1024
 
 static int read_dwords(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 *to, u32 count)
@@ -125,9 +126,9 @@ static int run(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 dwords, un
 		if (err)
 			return err;
 		size = 1;
-		if (header != PM4_FILLER && PM4_TYPE(header) == 3)
+		if (!PM4_IS_FILLER(header) && PM4_TYPE(header) == 3)
 			size = PM4_DWORDS(header);
-		else if (header != PM4_FILLER && PM4_TYPE(header) != 2)
+		else if (!PM4_IS_FILLER(header) && PM4_TYPE(header) != 2)
 			return -EINVAL;
 		if (at + size > dwords)
 			return -EINVAL;
