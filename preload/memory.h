@@ -3,7 +3,7 @@
  * memory.h - device memory that can leave while the program's work is stopped (GPREEMPT_MEMORY=1).
  *
  * Its addresses are reserved, and memory is mapped there (memory.c). A move copies it to the host
- * and releases it; the way back maps new memory at the same addresses (move.c). The program's
+ * and releases it; the way back maps new memory at the same addresses (move.h). The program's
  * groups are suspended from before the copy until all is back, even in the middle of a kernel.
  *
  * A driver call that names memory, or submits work, waits meanwhile before it enters the driver.
@@ -186,7 +186,7 @@ static inline bool gp_memory_enter(enum gp_memory_use use)
 	return use != GP_MEMORY_USE_NOT && gp_memory_begin(use);
 }
 
-/* move.c */
+/* mover.c */
 
 /** Start the mover if there is none. 0, or CUDA's error: nothing can move. gp_memory.lock held. */
 int gp_memory_mover_start(void);
