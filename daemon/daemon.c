@@ -21,7 +21,6 @@
 #include "daemon/loop/log.h"
 #include "daemon/loop/log_user.h"
 #include "daemon/loop/times.h"
-#include "daemon/loop/urgent.h"
 #include "daemon/supervise/notify.h"
 #include "daemon/supervise/restore.h"
 #include "runtime/log.h"
@@ -487,8 +486,6 @@ static int start(struct gp_daemon *d)
 		err = gp_supervise_watch(d->setup->keep, d->loop);
 	if (!err)
 		metrics_open(d);
-	/* Behind all threads that are not urgent. */
-	gp_urgent_set(pthread_self(), true);
 	return err;
 }
 

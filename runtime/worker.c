@@ -113,11 +113,6 @@ static struct gp_job *take_done(struct gp_worker *w)
 	return job;
 }
 
-pthread_t gp_worker_thread(const struct gp_worker *w)
-{
-	return w->thread;
-}
-
 int gp_worker_fd(const struct gp_worker *w)
 {
 	return w->fd;

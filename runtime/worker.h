@@ -6,7 +6,6 @@
 #ifndef GP_RUNTIME_WORKER_H
 #define GP_RUNTIME_WORKER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,9 +38,6 @@ int gp_worker_create(struct gp_worker **worker);
 void gp_worker_destroy(struct gp_worker *worker);
 /** Wait for the job under way; of all others done() is called without work(). */
 void gp_worker_stop(struct gp_worker *worker);
-
-/** Its thread, for a priority; not after gp_worker_stop(). */
-pthread_t gp_worker_thread(const struct gp_worker *worker);
 
 /** Readable (POLLIN) when jobs are over; borrowed. */
 int gp_worker_fd(const struct gp_worker *worker);

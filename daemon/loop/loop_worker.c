@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-#include "daemon/loop/urgent.h"
-
 static void ready(struct gp_source *source, uint32_t events)
 {
 	gp_worker_ready(gp_holder(source, struct gp_loop_worker, source)->worker);
@@ -16,8 +14,6 @@ int gp_loop_worker_create(struct gp_loop *loop, bool is_urgent, struct gp_loop_w
 
 	if (err)
 		return err;
-	if (is_urgent || gp_urgent_is())
-		gp_urgent_set(gp_worker_thread(w->worker), is_urgent);
 	w->source = (struct gp_source){
 		.fd = gp_worker_fd(w->worker),
 		.ready = ready,

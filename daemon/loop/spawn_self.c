@@ -6,8 +6,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "daemon/loop/urgent.h"
-
 #define SELF "/proc/self/exe"
 #define HIGH_FD 10 /* beyond the child's numbers */
 
@@ -24,11 +22,8 @@ int gp_spawn_attr(posix_spawnattr_t *attr)
 	sigfillset(&all);
 	posix_spawnattr_setsigmask(attr, &none);
 	posix_spawnattr_setsigdefault(attr, &all);
-	posix_spawnattr_setschedparam(attr, &(struct sched_param){ .sched_priority = 0 });
-	posix_spawnattr_setschedpolicy(attr, SCHED_OTHER);
-	posix_spawnattr_setflags(attr, (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-					       POSIX_SPAWN_SETSID |
-					       (gp_urgent_is() ? POSIX_SPAWN_SETSCHEDULER : 0)));
+	posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+					       POSIX_SPAWN_SETSID);
 	return 0;
 }
 

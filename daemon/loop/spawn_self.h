@@ -10,7 +10,7 @@
 #define GP_SPAWN_FIRST_FD 3 /* the child's number for the first file */
 #define GP_SPAWN_FILES 2u
 
-/** Default signals, no terminal that may hang up, and not urgent. 0 or negative errno. */
+/** Default signals, and no terminal that may hang up. 0 or negative errno. */
 int gp_spawn_attr(posix_spawnattr_t *attr);
 
 /**

@@ -111,43 +111,6 @@ class Daemon(Rig):
         return [rows[p.pid]["slice_us"] for p in procs]
 
 
-def may_be_urgent():
-    """May a process that starts now have real-time threads?"""
-    probe = "import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))"
-    return subprocess.run([sys.executable, "-c", probe], stderr=subprocess.DEVNULL,
-                          check=False).returncode == 0
-
-
-class Urgent(Daemon):
-    """The loop and the thread of a device are real-time, where that is allowed. On a busy machine
-    others wait for them, and they for none."""
-
-    def urgent(self, role):
-        """Names of the threads of @role that are real-time."""
-        pid = self.role(role)[0]
-        names = []
-        for tid in map(int, os.listdir(f"/proc/{pid}/task")):
-            if os.sched_getscheduler(tid) == os.SCHED_RR:
-                with open(f"/proc/{pid}/task/{tid}/comm", encoding="ascii") as f:
-                    names.append(f.read().strip())
-        return sorted(names)
-
-    def test_no_more_than_two_threads(self):
-        expected = ["gpreempt-worker", "gpreemptd"] if may_be_urgent() else []
-        self.start_daemon()
-        proc = self.start("be")
-        self.until_taken(proc)
-        self.assertEqual(self.urgent("daemon"), expected)
-        old = [pid for role in ("keeper", "second") for pid in self.role(role)]
-        for pid in old:
-            os.kill(pid, signal.SIGKILL)
-        # Only the daemon can start a keeper now.
-        self.eventually("other keepers", lambda: all(
-            self.role(role) and not set(self.role(role)) & set(old)
-            for role in ("keeper", "second")))
-        self.assertEqual([self.urgent(role) for role in ("keeper", "second")], [[], []])
-
-
 class Stopped(Daemon):
     def test_ls_shows_one_that_does_not_answer(self):
         self.start_daemon()
