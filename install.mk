@@ -143,7 +143,7 @@ help:
 	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-slow: HIP programs' \
 	'make kfd-check-long  the same with all counts' \
 	'make kfd-mutants  faults planted in the series: each must be caught' \
-	'make kfd-build    the series against the whole amdgpu driver; kfd-lint: each patch by itself; kfd-newest: the fixes on 7.3' \
+	'make kfd-build    the series against the whole amdgpu driver; kfd-lint: each patch by itself; kfd-newest: the fixes on 7.3; kfd-kfdtest: kfdtest of AMD' \
 	'make install      DESTDIR, prefix or PREFIX, libdir as usual; uninstall takes it back' \
 	'make wheel        the Python module for pip, in build/wheel' \
 	'make packages     Debian packages, in build/packages; check-packages: test them' \

@@ -8,7 +8,7 @@ RIG       = $(PYTHON) -B kfd-patch/rig/rig.py
 rig_opts  = --out $(KFD_OUT) -j $(KFD_JOBS) $(if $(AGAIN),--again $(AGAIN)) $(KFD_OPTIONS)
 
 .PHONY: kfd-check kfd-series kfd-stock kfd-slow kfd-check-long kfd-mutants kfd-build \
-	kfd-lint kfd-newest kfd-shell
+	kfd-lint kfd-newest kfd-kfdtest kfd-shell
 # The series, then libhsaq on the unmodified kernel. kfd-slow: HIP programs, long counts, and
 # try-on-hardware.sh on silicon with faults.
 kfd-check: need-python
@@ -40,5 +40,9 @@ kfd-lint: need-python
 	$(Q)$(RIG) lint $(rig_opts)
 kfd-newest: need-python
 	$(Q)$(RIG) newest $(rig_opts)
+# AMD's own tests. KFDTEST is the program; kfd-patch/rig/README.md has how to build it.
+kfd-kfdtest: need-python
+	$(Q)mkdir -p $(KFD_OUT) && cp $(KFDTEST) $(KFD_OUT)/kfdtest
+	$(Q)$(RIG) run $(rig_opts) --base --suite kfdtest
 kfd-shell: need-python
 	$(Q)$(RIG) shell $(rig_opts)
