@@ -145,7 +145,8 @@ struct gp_client_device {
 	bool slot_wanted;
 	bool slot_thread; /* a thread waits for the slot */
 	int slot_fd;
-	uint64_t base_held_ns; /* of contexts that are gone */
+	_Atomic(uint64_t) slot_due_ns; /* its next look at the slot; 0: none */
+	uint64_t base_held_ns;	       /* of contexts that are gone */
 
 	atomic_int held;       /* 1: for a context of ours, by hold() */
 	atomic_int others_off; /* 1: requested, see gp_client_device_others_off() */
@@ -310,6 +311,9 @@ void gp_slot_follow(struct gp_client_device *dev);
 void gp_slot_say(struct gp_client_device *dev);
 /** Release it if this process has it. */
 void gp_slot_drop(struct gp_client_device *dev);
+/* Without dev->lock, in the thread's loop: the slot is shared with those that wait for it. */
+int gp_slot_wait_ms(const struct gp_client_device *dev);
+void gp_slot_serve(struct gp_client_device *dev);
 void gp_slot_forget(struct gp_client_device *dev);
 
 /* thread.c */

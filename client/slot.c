@@ -2,6 +2,10 @@
 /*
  * slot.c - the device's one short best-effort slice: taken when the class is BE and there is a
  * group, released when either ends or the process does.
+ *
+ * Without gpreemptd nobody has turns. Beside another best-effort process with the driver's slice,
+ * one with the short slice has next to no time: on an H200 no kernel ended in 6 s. So its holder
+ * passes it on while others wait.
  */
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +13,13 @@
 #include <unistd.h>
 
 #include "client/engine.h"
+#include "hal/slot.h"
+#include "hal/timer.h"
 #include "runtime/log.h"
+
+#define LOOK_NS 1000000000u /* the holder looks so often whether another process waits .. */
+#define SHARE_NS 100000000u /* .. and keeps it so long if one did */
+#define REST_NS 10000000u   /* then it waits behind that one */
 
 static void tell_core(struct gp_client_device *dev, bool have)
 {
@@ -18,11 +28,13 @@ static void tell_core(struct gp_client_device *dev, bool have)
 	gp_client_device_event_locked(dev, &ev);
 }
 
-static void take(struct gp_client_device *dev, int fd)
+static void take(struct gp_client_device *dev, int fd, bool waited)
 {
 	dev->slot_fd = fd;
 	dev->slot = GP_SLOT_HAVE;
 	tell_core(dev, true);
+	atomic_store(&dev->slot_due_ns, gp_wall_ns() + (waited ? SHARE_NS : LOOK_NS));
+	gp_thread_wake();
 }
 
 /*
@@ -40,7 +52,7 @@ static void *wait_thread(void *arg)
 	if (dev->slot == GP_SLOT_WAITING)
 		dev->slot = GP_SLOT_NONE;
 	if (!err && dev->slot_wanted && dev->slot == GP_SLOT_NONE) {
-		take(dev, fd);
+		take(dev, fd, true);
 		/* Did its holder release it for a daemon? */
 		gp_daemon_link_look(dev);
 	} else if (!err) {
@@ -76,7 +88,7 @@ static void want(struct gp_client_device *dev)
 		return;
 	err = gp_slot_try(dev->hal, &fd);
 	if (!err) {
-		take(dev, fd);
+		take(dev, fd, false);
 		return;
 	}
 	if (err != -EBUSY) {
@@ -102,6 +114,7 @@ static void unwant(struct gp_client_device *dev)
 		dev->slot_fd = -1;
 	}
 	dev->slot = GP_SLOT_NONE;
+	atomic_store(&dev->slot_due_ns, 0);
 }
 
 void gp_slot_follow(struct gp_client_device *dev)
@@ -116,14 +129,46 @@ void gp_slot_follow(struct gp_client_device *dev)
 		unwant(dev);
 }
 
+int gp_slot_wait_ms(const struct gp_client_device *dev)
+{
+	const uint64_t due_ns = atomic_load(&dev->slot_due_ns), now_ns = gp_wall_ns();
+
+	if (!due_ns)
+		return -1;
+	return due_ns > now_ns ? (int)((due_ns - now_ns) / 1000000) + 1 : 0;
+}
+
+/* A process that waits has it next: this one comes back only later. */
+static void pass_on(struct gp_client_device *dev)
+{
+	unwant(dev);
+	atomic_store(&dev->slot_due_ns, gp_wall_ns() + REST_NS);
+}
+
+void gp_slot_serve(struct gp_client_device *dev)
+{
+	if (gp_slot_wait_ms(dev))
+		return;
+	pthread_mutex_lock(&dev->lock);
+	if (dev->slot != GP_SLOT_HAVE) {
+		atomic_store(&dev->slot_due_ns, 0);
+		gp_slot_follow(dev);
+	} else if (gp_slot_is_awaited(dev->hal)) {
+		pass_on(dev);
+	} else {
+		atomic_store(&dev->slot_due_ns, gp_wall_ns() + LOOK_NS);
+	}
+	gp_client_device_unlock(dev);
+}
+
 void gp_slot_say(struct gp_client_device *dev)
 {
 	static atomic_int said;
 
 	if (dev->slot == GP_SLOT_WAITING)
 		gp_log_once(&said, GP_LOG_WARN,
-			    "another best-effort process has the short timeslice of %s; keeping "
-			    "the driver's until it ends",
+			    "another best-effort process has the short timeslice of %s; each has "
+			    "it in turn, so latency-critical work waits longer than with gpreemptd",
 			    dev->hal->id.name);
 }
 
@@ -138,4 +183,5 @@ void gp_slot_forget(struct gp_client_device *dev)
 	if (dev->slot_fd >= 0)
 		close(dev->slot_fd);
 	dev->slot_fd = -1;
+	atomic_store(&dev->slot_due_ns, 0);
 }

@@ -227,6 +227,7 @@ static void serve_once(void)
 		wait_ms = sooner(wait_ms, gp_daemon_link_wait_ms(dev[i]));
 		wait_ms = sooner(wait_ms, gp_status_page_wait_ms(dev[i]));
 		wait_ms = sooner(wait_ms, gp_client_device_rearm_wait_ms(dev[i]));
+		wait_ms = sooner(wait_ms, gp_slot_wait_ms(dev[i]));
 	}
 	wait_ms = sooner(wait_ms, gp_yield_wait_ms());
 	wake = n;
@@ -256,6 +257,8 @@ static void serve_once(void)
 		gp_daemon_link_serve(dev[i], pfd[2 * devs + i].revents);
 	for (size_t i = 0; i < devs; i++)
 		gp_status_page_serve(dev[i]);
+	for (size_t i = 0; i < devs; i++)
+		gp_slot_serve(dev[i]);
 	for (size_t i = conns; i-- > 0;)
 		if (conn_step(&thread.conn[i], pfd[first_conn + i].revents, others))
 			conn_drop(i);

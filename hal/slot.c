@@ -10,7 +10,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define LINK_OFFSET 4096 /* behind the slots of all devices in one file */
+/* Behind the slots of all devices in one file. */
+#define LINK_OFFSET 4096
+#define WAIT_OFFSET 8192
 
 static struct flock byte_at(short type, uint64_t offset)
 {
@@ -35,6 +37,15 @@ int gp_slot_lock(const struct gp_slot_place *place, bool wait)
 	return 0;
 }
 
+/* Shared, so that its holder sees that any process waits. */
+static void say_waiting(const struct gp_slot_place *place, bool waits)
+{
+	struct flock lock = byte_at(waits ? F_RDLCK : F_UNLCK, place->offset + WAIT_OFFSET);
+
+	/* Without it the wait is longer. */
+	(void)fcntl(place->fd, F_OFD_SETLK, &lock);
+}
+
 static int take(struct gp_device *dev, int *slot_fd, bool wait)
 {
 	struct gp_slot_place place;
@@ -42,7 +53,11 @@ static int take(struct gp_device *dev, int *slot_fd, bool wait)
 
 	if (r)
 		return r;
+	if (wait)
+		say_waiting(&place, true);
 	r = gp_slot_lock(&place, wait);
+	if (!r && wait)
+		say_waiting(&place, false);
 	if (r)
 		close(place.fd);
 	else
@@ -78,7 +93,8 @@ int gp_link_take(struct gp_device *dev, int *link_fd)
 	return 0;
 }
 
-bool gp_link_is_taken(struct gp_device *dev)
+/* Is the byte so far behind the slot locked? */
+static bool is_locked(struct gp_device *dev, uint64_t behind)
 {
 	struct gp_slot_place place;
 	struct flock lock;
@@ -86,8 +102,18 @@ bool gp_link_is_taken(struct gp_device *dev)
 
 	if (dev->ops->slot(dev, &place))
 		return false;
-	lock = byte_at(F_WRLCK, place.offset + LINK_OFFSET);
+	lock = byte_at(F_WRLCK, place.offset + behind);
 	is = !fcntl(place.fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
 	close(place.fd);
 	return is;
+}
+
+bool gp_slot_is_awaited(struct gp_device *dev)
+{
+	return is_locked(dev, WAIT_OFFSET);
+}
+
+bool gp_link_is_taken(struct gp_device *dev)
+{
+	return is_locked(dev, LINK_OFFSET);
 }

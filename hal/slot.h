@@ -16,6 +16,9 @@
  */
 int gp_slot_lock(const struct gp_slot_place *place, bool wait);
 
+/** gp_slot_is_awaited() - is any process in gp_slot_wait()? */
+bool gp_slot_is_awaited(struct gp_device *dev);
+
 /**
  * gp_link_take() - memory comes back over the device's link to the host, and a call waits for it.
  * Several processes may have that at once. It orders nothing by itself: a process that has

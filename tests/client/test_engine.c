@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 #include "client/engine.h"
 #include "gpreempt/gpreempt.h"
+#include "hal/slot.h"
 #include "tests/client/fake_hal.h"
 #include "tests/common/gp_test.h"
 #include "wire/wire.h"
@@ -225,6 +227,48 @@ static uint64_t slice_now(int *sets)
 	return us;
 }
 
+static void *wait_for_slot(void *arg)
+{
+	struct gp_client_device *dev = arg;
+	static int fd;
+
+	assert_int_equal(gp_slot_wait(dev->hal, &fd), 0);
+	return &fd;
+}
+
+/* As the thread's loop does, once it is time. */
+static void look_at_slot(struct gp_client_device *dev)
+{
+	atomic_store(&dev->slot_due_ns, 1);
+	gp_slot_serve(dev);
+}
+
+/* Beside others' slices it would have next to no time, if it kept the short one. */
+static void check_sharing(struct gp_client_device *dev)
+{
+	struct gp_group group = { .dev = dev->hal, .kind = GP_GROUP_COMPUTE, .id = 8 };
+	pthread_t other;
+	void *fd;
+	int sets;
+
+	assert_int_equal(gp_client_device_group_add(dev, &group), 0);
+	look_at_slot(dev);
+	assert_int_equal(slice_now(&sets), 1);
+	assert_int_equal(pthread_create(&other, NULL, wait_for_slot, dev), 0);
+	while (!gp_slot_is_awaited(dev->hal))
+		sched_yield();
+	look_at_slot(dev);
+	assert_int_equal(slice_now(&sets), FAKE_DEFAULT_US);
+	pthread_join(other, &fd);
+	/* It waits behind that one. */
+	look_at_slot(dev);
+	assert_int_equal(slice_now(&sets), FAKE_DEFAULT_US);
+	close(*(int *)fd);
+	wait_for_int(&fake.sets, sets + 1);
+	assert_int_equal(slice_now(&sets), 1);
+	gp_engine_group_gone(&group);
+}
+
 static void slot_is_passed_on(void **state)
 {
 	struct gp_client_device *dev = new_device();
@@ -248,6 +292,7 @@ static void slot_is_passed_on(void **state)
 	gp_client_device_unlock(dev);
 	assert_int_equal(gp_slot_try(dev->hal, &fd), 0);
 	close(fd);
+	check_sharing(dev);
 }
 
 static void segment_holds_in_pieces(void **state)
