@@ -778,11 +778,13 @@ static void threads_share_a_context(void **state)
 	assert_int_equal(fake.on, 0);
 }
 
+#define TENANTS 64
+
 static void socket_and_fork(void **state)
 {
 	union gp_wire_msg msg;
 	struct gp_handle *h;
-	int fd, status;
+	int fd, conn[TENANTS], status;
 	pid_t child;
 
 	assert_int_equal(gp_thread_start(true), 0);
@@ -792,6 +794,19 @@ static void socket_and_fork(void **state)
 	assert_int_equal(gp_wire_call(fd, &msg, 10000), 0);
 	assert_int_equal(msg.status.pid, getpid());
 	assert_string_equal(msg.status.device, "fake");
+	/* Each tenant of the machine may keep a connection: none is dropped for another. */
+	for (int i = 0; i < TENANTS; i++) {
+		do
+			conn[i] = gp_wire_connect(getpid());
+		while (conn[i] == -EAGAIN);
+		assert_true(conn[i] >= 0);
+	}
+	gp_wire_init(&msg, GP_WIRE_QUERY);
+	assert_int_equal(gp_wire_call(conn[TENANTS - 1], &msg, 10000), 0);
+	gp_wire_init(&msg, GP_WIRE_QUERY);
+	assert_int_equal(gp_wire_call(fd, &msg, 10000), 0);
+	for (int i = 0; i < TENANTS; i++)
+		close(conn[i]);
 	close(fd);
 	child = fork();
 	if (!child)
