@@ -187,7 +187,7 @@ class Options(Cluster):
         self.until_classes("be:20", "be:20", "be:50")
         self.slurm("scancel", array)
         self.until_classes("be:50")
-        first = next(row["pid"] for row in self.listed()["processes"])
+        first = next(row["pid"] for row in self.listed()["processes"] if row["daemon"])
         self.slurm("scontrol", "requeue", job)
         self.eventually("the end of the first", lambda: not os.path.exists(f"/proc/{first}"))
         self.until_classes()
