@@ -106,14 +106,11 @@ static uint64_t share_of(uint64_t need)
 	return need > gp_memory.out ? need : gp_memory.out;
 }
 
-static uint64_t latest(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* 0: until it is woken. */
 static uint64_t sleep_ns(void)
 {
+	uint64_t ns;
+
 	if (gp_idle_is_out())
 		return gp_idle_is_needed() ? NEEDED_NS : 0;
 	/* Only this thread changes what is out. */
@@ -121,7 +118,10 @@ static uint64_t sleep_ns(void)
 		return STEP_NS;
 	if (!gp_memory.idle_ns || !atomic_load(&gp_memory.resident))
 		return 0;
-	return may_leave() ? latest(gp_idle_until_ns(), NEEDED_NS) : QUIET_NS;
+	if (!may_leave())
+		return QUIET_NS;
+	ns = gp_idle_until_ns();
+	return ns > NEEDED_NS ? ns : NEEDED_NS;
 }
 
 static void sleep_until_due(void)

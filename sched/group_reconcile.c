@@ -14,7 +14,7 @@
 
 static bool is_short(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	if (g->copies || g->aside)
+	if (!gp_computes(g))
 		return false;
 	if (g->slice_us == s->config.be_slice_us || g->slice_us == GP_NEVER)
 		return true;
@@ -142,7 +142,7 @@ static bool wants_on(const struct gp_sched *s, const struct pass *p, const struc
 {
 	const struct gp_tenant *t;
 
-	if (!s->config.rotate || g->tenant == GP_NONE || g->copies || g->aside)
+	if (!s->config.rotate || g->tenant == GP_NONE || !gp_computes(g))
 		return true;
 	t = &s->tenant[g->tenant];
 	if (gp_group_idles(s, g))

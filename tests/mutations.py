@@ -60,9 +60,9 @@ MUTATIONS = [Mutation(*m) for m in [
     # ---- groups
     ("copies-keep-the-driver-slice", GROUP, "\tif (g->copies)\n\t\treturn GP_SCHED_COPY_SLICE_US;\n",
      "\tif (g->copies)\n\t\treturn 0;\n"),
-    ("copies-count-as-short", GROUP, "\tif (g->copies || g->aside)\n", "\tif (g->aside)\n"),
-    ("copies-are-suspended", GROUP, "g->copies || g->aside)\n\t\treturn true;", "g->aside)\n\t\treturn true;"),
-    ("movers-are-suspended", GROUP, "g->copies || g->aside)\n\t\treturn true;", "g->copies)\n\t\treturn true;"),
+    ("copies-count-as-short", GROUP, "\tif (!gp_computes(g))\n\t\treturn false;", "\tif (g->aside)\n\t\treturn false;"),
+    ("copies-are-suspended", GROUP, "g->tenant == GP_NONE || !gp_computes(g))", "g->tenant == GP_NONE || g->aside)"),
+    ("movers-are-suspended", GROUP, "g->tenant == GP_NONE || !gp_computes(g))", "g->tenant == GP_NONE || g->copies)"),
     ("movers-have-the-short-slice", GROUP, "g->aside || gp_group_idles(s, g)", "gp_group_idles(s, g)"),
     ("movers-have-the-slice-of-lc", GROUP, "g->copies && g->aside ? GP_SCHED_MOVER_SLICE_US :", "false ? 0 :"),
     ("copies-take-turns", ROTATION, "gp_computes(g) && g->tenant == tenant", "g->id && g->tenant == tenant"),
