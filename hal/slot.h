@@ -24,7 +24,7 @@ bool gp_slot_is_awaited(struct gp_device *dev);
  * Several processes may have that at once. It orders nothing by itself: a process that has
  * time asks gp_link_is_taken().
  * @link_fd: receives an open file; closing it ends that
- * Return: 0; -EAGAIN: a slot's lock is there, of another file; an errno of gp_hal_ops.slot.
+ * Return: 0; -EAGAIN: another process keeps all others from it; an errno of gp_hal_ops.slot.
  */
 int gp_link_take(struct gp_device *dev, int *link_fd);
 

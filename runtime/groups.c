@@ -201,7 +201,7 @@ static void resume_copies(struct gp_runtime *rt, uint32_t tenant)
 	struct gp_runtime_group *g = NULL;
 
 	while ((g = gp_runtime_next_compute(rt, NULL, g)))
-		if (g->tenant == tenant && !g->aside)
+		if (g->tenant == tenant && gp_runtime_computes(g))
 			return;
 	while ((g = gp_runtime_next(rt, NULL, g)))
 		if (g->tenant == tenant && g->off_next)

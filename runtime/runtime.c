@@ -207,7 +207,7 @@ static bool runs_besides(const struct gp_runtime *rt, const struct gp_runtime_gr
 	for (size_t i = 0; i < rt->groups; i++) {
 		const struct gp_runtime_group *o = &rt->group[i];
 
-		if (o->id && o != g && o->tenant == g->tenant && !o->copies && !o->aside &&
+		if (o->id && o != g && o->tenant == g->tenant && gp_runtime_computes(o) &&
 		    !o->off_next)
 			return true;
 	}

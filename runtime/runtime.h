@@ -52,6 +52,12 @@ struct gp_runtime_group {
 	uint64_t used_ns;
 };
 
+/** It has kernels, as far as is known. */
+static inline bool gp_runtime_computes(const struct gp_runtime_group *g)
+{
+	return !g->copies && !g->aside;
+}
+
 /* A call besides enum gp_decision_type: make the group preemptible at any instruction. */
 #define GP_CALL_PREEMPT_MODE 100u
 

@@ -1061,6 +1061,8 @@ static bool all_suspended(const struct gp_dtenant *t)
 	bool any = false;
 
 	while ((g = gp_runtime_next_compute(t->dev->rt, t, g))) {
+		if (!gp_runtime_computes(g))
+			continue;
 		if (!g->off)
 			return false;
 		any = true;

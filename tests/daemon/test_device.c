@@ -853,6 +853,14 @@ static struct gp_sim_context *add_mover(struct device *d, struct process *p)
 	return mover;
 }
 
+static bool shows(const struct process *p, uint32_t flag)
+{
+	struct gp_wire_tenant row = { 0 };
+
+	gp_dtenant_show(p->tenant, &row);
+	return row.flags & flag;
+}
+
 /* It has nothing to run, so it uses no turns of its process. */
 static void test_a_mover_has_no_turns(void **state)
 {
@@ -872,6 +880,10 @@ static void test_a_mover_has_no_turns(void **state)
 	assert_in_range(moves->done - before[0], 900, 1050);
 	assert_in_range(other->done - before[1], 900, 1050);
 	assert_false(moves->tenant->mover_wrong);
+	/* It runs on in the other's turns, and its process counts as suspended in these. */
+	for (int i = 0; i < 200 && !shows(moves, GP_WIRE_SUSPENDED); i++)
+		run(MS);
+	assert_true(shows(moves, GP_WIRE_SUSPENDED));
 }
 
 /* A process calls a group with kernels its mover's. These then take turns like others. */
@@ -1441,14 +1453,6 @@ static void set_frozen(struct process *p, bool frozen)
 {
 	gp_frozen_set(p->tenant, frozen);
 	settle();
-}
-
-static bool shows(const struct process *p, uint32_t flag)
-{
-	struct gp_wire_tenant row = { 0 };
-
-	gp_dtenant_show(p->tenant, &row);
-	return row.flags & flag;
 }
 
 static void test_frozen_and_thawed(void **state)
