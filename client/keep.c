@@ -22,20 +22,21 @@ void gp_keep_for(struct gp_client_device *dev, struct gp_ectx *c, uint64_t limit
 void gp_keep_work(struct gp_client_device *dev, struct gp_ectx *c, bool busy)
 {
 	const uint64_t now_ns = gp_client_device_now(dev);
-
 	uint64_t for_ns;
 
 	if (busy) {
-		gp_anticipate_busy(&c->pauses, now_ns, keep_ns(dev));
+		for_ns = gp_anticipate_busy(&c->pauses, now_ns, keep_ns(dev));
+		if (for_ns)
+			gp_keep_for(dev, c, for_ns);
 		return;
 	}
-	for_ns = gp_anticipate_idle(&c->pauses, now_ns, keep_ns(dev));
-	/* The next launches do not need the device. */
-	gp_keep_for(dev, c, gp_pile_lets(dev, c) ? 0 : for_ns);
+	/* Launches that pile up do not need the device. */
+	gp_keep_for(dev, c,
+		    gp_anticipate_idle(&c->pauses, now_ns, keep_ns(dev), !gp_pile_lets(dev, c)));
 }
 
 void gp_keep_wait(struct gp_client_device *dev, struct gp_ectx *c)
 {
-	if (gp_anticipate_long(&c->pauses, keep_ns(dev)))
+	if (gp_anticipate_ends(&c->pauses, keep_ns(dev)))
 		gp_keep_for(dev, c, 0);
 }

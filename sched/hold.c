@@ -440,17 +440,20 @@ static void end_hold(struct gp_sched *s, struct gp_decisions *out, struct gp_ten
 		t->holds_expired++;
 }
 
+/*
+ * The work after a hint, or after a pause, makes its hold longer. A renewal in the middle of that
+ * work could cost the very switch that the hold saves.
+ */
+static uint64_t hold_until(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	if ((t->hint == GP_HINT_ON && !t->hint_queued) || t->keep_until_ns)
+		return gp_add_sat(s->now_ns, s->config.hold_limit_ns);
+	return want_until(s, t);
+}
+
 static void start_hold(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant *t)
 {
-	uint64_t until = want_until(s, t);
-
-	/*
-	 * The hinted work makes its hold longer. A renewal in the middle of that work could
-	 * cost the very switch that the hold saves.
-	 */
-	if (t->hint == GP_HINT_ON && !t->hint_queued)
-		until = gp_add_sat(s->now_ns, s->config.hold_limit_ns);
-	if (!may_hold(s, t) || !hold(s, out, t, until))
+	if (!may_hold(s, t) || !hold(s, out, t, hold_until(s, t)))
 		return;
 	t->holds++;
 	t->held_since_ns = s->now_ns;
@@ -469,10 +472,8 @@ static uint64_t renew_ns(const struct gp_sched *s, const struct gp_tenant *t)
 
 static void renew_hold(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant *t)
 {
-	uint64_t until = want_until(s, t);
-
-	if (until > t->held_until_ns && renew_ns(s, t) <= s->now_ns)
-		hold(s, out, t, until);
+	if (want_until(s, t) > t->held_until_ns && renew_ns(s, t) <= s->now_ns)
+		hold(s, out, t, hold_until(s, t));
 }
 
 void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out)
