@@ -5,6 +5,7 @@
 GP_SECONDS sets how long each attack lasts (default 2), GP_TIMES how often those with files
 are repeated (default 2)."""
 import contextlib
+import ctypes
 import errno
 import fcntl
 import json
@@ -21,11 +22,12 @@ import sys
 import threading
 import time
 import unittest
+from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from fake_daemon import BE, SAID  # noqa: E402
 from hostile_peer import WELCOME, Peer, message, wire  # noqa: E402
-from rig import AHEAD  # noqa: E402
+from rig import AHEAD, FACE  # noqa: E402
 from test_daemon_soft import Daemon  # noqa: E402
 from test_flood import as_user, take  # noqa: E402
 
@@ -481,8 +483,21 @@ class Rights(Hostile):
         self.start_daemon(self.RULES)
         self.assertEqual(self.becomes(self.sleeper(0, 0o755), False), (WELCOME, 0, BE))
 
-    def reused(self, pid):
-        """A new process with that PID, or None."""
+    @staticmethod
+    def computes(user, ready):
+        """This process has a group on the software GPU, as @user; never returns."""
+        try:
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+            cuda, context = ctypes.CDLL(os.path.join(FACE, "libcuda.so.1")), ctypes.c_void_p()
+            if not cuda.cuInit(0) and not cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0):
+                os.write(ready, b".")
+            time.sleep(1000)
+        finally:
+            os._exit(1)
+
+    def reused(self, pid, what=lambda: time.sleep(1000)):
+        """A new process with that PID, which does @what, or None."""
         try:
             with open("/proc/sys/kernel/ns_last_pid", "w") as f:
                 f.write(str(pid - 1))
@@ -490,7 +505,7 @@ class Rights(Hostile):
             self.skipTest(f"cannot choose a PID: {e}")
         got = os.fork()
         if not got:
-            time.sleep(1000)
+            what()
         if got == pid:
             return got
         os.kill(got, signal.SIGKILL)
@@ -537,6 +552,47 @@ class Rights(Hostile):
             self.skipTest("no PID was reused")
         print(f"{tried} PIDs reused")
         self.assertEqual(self.tenants(), {})
+
+    def class_of(self, pid):
+        """As the daemon has it; None: that has no such tenant."""
+        for row in self.listed()["processes"]:
+            if row["pid"] == pid and row["daemon"]:
+                return row["class"]
+        return None
+
+    def test_pid_reused_in_a_scan(self):
+        """A process of root's, which the daemon discovers, ends at some moment, and one of another
+        user's gets its PID and computes, too."""
+        self.start_daemon(self.RULES)
+        os.chmod(self.env["GPREEMPT_SOFTGPU"], 0o666)
+        patch = mock.patch.dict(os.environ, self.env)
+        patch.start()
+        self.addCleanup(patch.stop)
+        tried = 0
+        for _ in range(10 * TIMES):
+            r, w = os.pipe()
+            pid = os.fork()
+            if not pid:
+                self.computes(0, w)
+            self.assertEqual(os.read(r, 1), b".")
+            if not tried:
+                self.eventually("root's class", lambda p=pid: self.class_of(p) == "lc")
+            time.sleep(random.random() * 0.01)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            other = self.reused(pid, lambda: self.computes(USER, w))
+            if other:
+                self.assertEqual(os.read(r, 1), b".")
+                self.eventually("the daemon finds it", lambda: self.class_of(other))
+                self.assertEqual(self.class_of(other), "be")
+                os.kill(other, signal.SIGKILL)
+                os.waitpid(other, 0)
+                tried += 1
+            for fd in (r, w):
+                os.close(fd)
+        if not tried:
+            self.skipTest("no PID was reused")
+        print(f"{tried} PIDs reused")
 
 
 if __name__ == "__main__":
