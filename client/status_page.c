@@ -188,7 +188,7 @@ static uint32_t activity_of(const struct gp_client_device *dev, const struct sum
  * The daemon sets wake_on, then reads activity; here it is the other way round, and both are in
  * one order. So one of the two always sees the other.
  */
-static void wake(const struct gp_status_page *p, enum gp_page_wake_on why)
+static void wake(const struct gp_status_page *p, uint32_t why)
 {
 	const uint64_t one = 1;
 
@@ -206,6 +206,7 @@ static void set_activity(struct gp_client_device *dev, uint32_t activity)
 {
 	struct gp_status_page *p = &dev->status_page;
 	const uint32_t before = p->activity;
+	uint32_t why = 0;
 
 	if (activity == before)
 		return;
@@ -214,9 +215,10 @@ static void set_activity(struct gp_client_device *dev, uint32_t activity)
 		put(&p->page->work_seq, ++p->work_seq);
 	atomic_store(&p->page->activity, activity);
 	if (!before || !activity)
-		wake(p, GP_PAGE_WAKE_NOW);
-	else if (before & GP_PAGE_PILES)
-		wake(p, GP_PAGE_TAKES_PILES);
+		why |= GP_PAGE_WAKE_NOW;
+	if ((before | activity) & GP_PAGE_PILES)
+		why |= GP_PAGE_TAKES_PILES;
+	wake(p, why);
 }
 
 void gp_status_page_update(struct gp_client_device *dev)

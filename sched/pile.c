@@ -33,6 +33,11 @@ static bool any_lately(const struct gp_sched *s)
 	return s->piled_ns && s->now_ns - s->piled_ns < LATELY_NS;
 }
 
+bool gp_sched_piles(const struct gp_sched *s)
+{
+	return any_lately(s);
+}
+
 bool gp_pile_lately(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	return gp_is_lc(t) && t->piled_ns && s->now_ns - t->piled_ns < LATELY_NS;

@@ -372,6 +372,12 @@ int gp_sched_set_share(struct gp_sched *sched, uint64_t quantum_ns, uint32_t be_
  */
 uint64_t gp_sched_leave_ns(const struct gp_sched *sched);
 
+/**
+ * gp_sched_piles() - Did launches of an LC tenant pile up lately? Then BE may have a long slice,
+ * and the core has to know at once when an LC tenant begins or ceases to need the device.
+ */
+bool gp_sched_piles(const struct gp_sched *sched);
+
 /** Change leave_limit_ns from the next step on. What was measured stays. */
 void gp_sched_set_leave_limit(struct gp_sched *sched, uint64_t limit_ns);
 

@@ -50,7 +50,7 @@ enum gp_page_wake_on {
 	 * when it has none
 	 */
 	GP_PAGE_ASKS_WORK = 1u << 3,
-	/* when GP_PAGE_PILES goes: best-effort has a long slice while launches pile up */
+	/* when GP_PAGE_PILES comes or goes: best-effort has a long slice meanwhile */
 	GP_PAGE_TAKES_PILES = 1u << 4,
 };
 

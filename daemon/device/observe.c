@@ -102,7 +102,7 @@ static bool waits_for_cut(struct gp_ddev *dev)
  * urgent tenant comes last, because the core then knows which ones to preempt. At the end:
  * does the most urgent tenant have the device, and if not, which one does?
  */
-static void look_at_lc(struct gp_ddev *dev)
+static void look_at_pages(struct gp_ddev *dev)
 {
 	uint64_t now_ns = gp_ddev_now(dev);
 	struct gp_dtenant *first;
@@ -121,6 +121,17 @@ static void look_at_lc(struct gp_ddev *dev)
 		gp_dtenant_report_on(first);
 	for (struct gp_dtenant *t = dev->tenants; waits_for_cut(dev) && t; t = t->next)
 		gp_dtenant_report_on(t);
+}
+
+static void look_at_lc(struct gp_ddev *dev)
+{
+	const struct gp_sched *core = gp_runtime_core(dev->rt);
+	const bool piled = gp_sched_piles(core);
+
+	look_at_pages(dev);
+	/* The first pile. Each tenant reports its work from now on. Earlier work is seen here. */
+	if (!piled && gp_sched_piles(core))
+		look_at_pages(dev);
 }
 
 static void look_at_tenants(struct gp_ddev *dev)

@@ -594,7 +594,9 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
 	if (gp_dtenant_must_tell(t))
 		wakes |= GP_PAGE_WAKE_NEXT;
 	if (takes_piles(t))
-		wakes |= GP_PAGE_TAKES_PILES | GP_PAGE_WAKE_NOW;
+		wakes |= GP_PAGE_TAKES_PILES;
+	if (is_lc(t) && gp_sched_piles(gp_runtime_core(t->dev->rt)))
+		wakes |= GP_PAGE_WAKE_NOW;
 	return wakes;
 }
 

@@ -1144,6 +1144,36 @@ static bool tells_work(const struct rig *r)
 	return atomic_load(&r->given.page->provides) & GP_PAGE_PROVIDES_WORK;
 }
 
+/* The daemon is woken as launches begin and cease to pile up, and by no other work. */
+static void piles_wake_the_daemon(void **state)
+{
+	struct gp_class_request want = lc(0);
+	struct gp_ectx *c;
+	struct rig r;
+
+	rig_welcome(&r, &want);
+	c = context(r.dev);
+	atomic_store(&r.given.page->wake_on, GP_PAGE_TAKES_PILES);
+	for (int piles = 0; piles < 2; piles++) {
+		pthread_mutex_lock(&r.dev->lock);
+		c->work = GP_WORK_THERE;
+		c->needs_ns = piles ? gp_client_device_now(r.dev) + 5 * MS : 0;
+		gp_status_page_update(r.dev);
+		assert_int_equal(activity(&r), GP_PAGE_WORK | (piles ? GP_PAGE_PILES : 0));
+		assert_int_equal(wakes(&r.given), piles);
+		c->needs_ns = 0;
+		gp_status_page_update(r.dev);
+		assert_int_equal(wakes(&r.given), piles);
+		c->work = GP_WORK_NONE;
+		gp_status_page_update(r.dev);
+		assert_int_equal(activity(&r), 0);
+		assert_int_equal(wakes(&r.given), 0);
+		gp_client_device_unlock(r.dev);
+	}
+	gp_client_device_context_put(r.dev, c);
+	rig_end(&r);
+}
+
 /* For best-effort, if the daemon requests it: its page has GP_PAGE_WORK, and it holds nothing. */
 static void best_effort_tells_when_it_is_asked(void **state)
 {
@@ -1581,6 +1611,7 @@ int main(void)
 		cmocka_unit_test(segments_are_timed),
 		cmocka_unit_test(wakes_when_others_share),
 		cmocka_unit_test(launches_are_watched_where_levels_share),
+		cmocka_unit_test(piles_wake_the_daemon),
 		cmocka_unit_test(best_effort_tells_when_it_is_asked),
 		cmocka_unit_test(page_says_when_the_next_hint_would_be),
 		cmocka_unit_test(holds_cost_no_message),

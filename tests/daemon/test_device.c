@@ -951,6 +951,38 @@ static void test_nobody_to_cut_no_wake(void **state)
 	assert_int_equal(atomic_load(&page[1]->wake_on), cut);
 }
 
+/*
+ * LC beside BE reports launches that pile up, and no other work: each wake costs its request a
+ * system call. While BE may have a long slice it reports all.
+ */
+static void test_wakes_of_launches_that_pile_up(void **state)
+{
+	struct process *lc =
+		tenant(&device[0], (struct gp_class_value){ GP_CLASS_LC, 0 }, false, true);
+	struct gp_page *page = lc->tenant->page;
+
+	be(&device[0], 100);
+	atomic_store(&page->provides, GP_PAGE_PROVIDES_WORK | GP_PAGE_PROVIDES_PILES);
+	/* Its idle time is the loop's, not the device's. */
+	device[0].dev->idles = 10;
+	work(lc, true);
+	work(lc, false);
+	assert_int_equal(atomic_load(&page->wake_on), GP_PAGE_TAKES_PILES);
+	atomic_store(&page->needs_ns, gp_sim_now(device[0].sim) + 20 * MS);
+	begins(lc, GP_PAGE_WORK | GP_PAGE_PILES);
+	wake_by(lc);
+	run(MS);
+	assert_int_equal(atomic_load(&page->wake_on), GP_PAGE_TAKES_PILES | GP_PAGE_WAKE_NOW);
+	atomic_store(&page->activity, 0);
+	wake_by(lc);
+	run(5000 * MS);
+	assert_int_equal(atomic_load(&page->wake_on), GP_PAGE_TAKES_PILES | GP_PAGE_WAKE_NOW);
+	run(8000 * MS);
+	work(lc, true);
+	work(lc, false);
+	assert_int_equal(atomic_load(&page->wake_on), GP_PAGE_TAKES_PILES);
+}
+
 /* Where only the log reports, and late, a tenant that worked a moment ago may be preempted. */
 static void wakes_by_the_log(struct device *d)
 {
@@ -1654,6 +1686,7 @@ int main(void)
 		TEST(test_a_mover_that_is_none),
 		TEST(test_who_is_always_busy),
 		TEST(test_nobody_to_cut_no_wake),
+		TEST(test_wakes_of_launches_that_pile_up),
 		TEST(test_wakes_by_the_log),
 		TEST(test_a_wake_ends_no_turn),
 		TEST(test_a_trace_has_one_clock),
