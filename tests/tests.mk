@@ -167,6 +167,7 @@ $(filter $(O)/tests/bench/% $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): $
 $(filter $(O)/tests/bench/% $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): \
 	TEST_LIBS := $(BENCH_A) $(YAML_LIBS) -ljansson -lz
 $(O)/tests/bench/test_models: $(call obj,bench/cmd/models.c bench/cmd/data.c bench/cmd/device.c)
+$(O)/tests/softgpu/test_thread_state: $(call obj,softgpu/server/thread_state.c)
 $(O)/tests/bench/test_line: $(call obj,bench/cmd/line.c)
 # It stands for the library.
 $(O)/tests/bench/test_energy: TEST_LIBS += -rdynamic

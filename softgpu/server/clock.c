@@ -11,8 +11,6 @@
  * reports that it ran since.
  */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,26 +58,6 @@ void soft_park_thread(struct soft_server *s, struct soft_proc *p, pid_t tid)
 
 /* ---- a thread's state in the kernel ------------------------------------------ */
 
-/* State letter and number of context switches; false: the thread is gone. */
-static bool read_status(int fd, char *letter, uint64_t *switches)
-{
-	char buf[8192], *state, *count;
-	unsigned long own, forced;
-	ssize_t n = fd < 0 ? -1 : pread(fd, buf, sizeof(buf) - 1, 0);
-
-	if (n <= 0)
-		return false;
-	buf[n] = '\0';
-	state = strstr(buf, "\nState:");
-	count = strstr(buf, "\nvoluntary_ctxt_switches:");
-	if (!state || !count || sscanf(state, " State: %c", letter) != 1 ||
-	    sscanf(count, " voluntary_ctxt_switches: %lu nonvoluntary_ctxt_switches: %lu", &own,
-		   &forced) != 2)
-		return false;
-	*switches = (uint64_t)own + forced;
-	return true;
-}
-
 static bool is_registered(struct soft_server *s, const struct soft_proc *p, pid_t tid)
 {
 	for (const struct soft_conn *c = s->conns; c; c = c->next)
@@ -95,39 +73,16 @@ struct others {
 	uint64_t cpu_ns;   /* of all */
 };
 
-static void add_cpu_time(struct others *others, int tasks_fd, const char *tid)
+static void add_other(struct others *others, int tasks_fd, const char *tid)
 {
-	char path[64], text[64];
-	ssize_t n;
-	int fd;
+	const char letter = soft_thread_letter(tasks_fd, tid);
+	uint64_t ns;
 
-	snprintf(path, sizeof(path), "%.20s/schedstat", tid);
-	fd = openat(tasks_fd, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
+	others->busy += letter == 'R' || letter == 'D';
+	if (!soft_thread_cpu(tasks_fd, tid, &ns))
 		return;
-	text[n] = '\0';
 	others->timed = true;
-	others->cpu_ns += strtoull(text, NULL, 10);
-}
-
-/* Does thread @tid of the process compute, or wait for a disk? */
-static bool is_busy(int tasks_fd, const char *tid)
-{
-	char path[64], letter = 'X';
-	uint64_t switches;
-	int fd;
-
-	snprintf(path, sizeof(path), "%.20s/status", tid);
-	fd = openat(tasks_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (!read_status(fd, &letter, &switches))
-		letter = 'X';
-	close(fd);
-	return letter == 'R' || letter == 'D';
+	others->cpu_ns += ns;
 }
 
 static void add_others(struct soft_server *s, const struct soft_proc *p, struct others *others)
@@ -142,8 +97,7 @@ static void add_others(struct soft_server *s, const struct soft_proc *p, struct 
 		if (entry->d_name[0] == '.' ||
 		    is_registered(s, p, (pid_t)strtol(entry->d_name, NULL, 10)))
 			continue;
-		others->busy += is_busy(dirfd(tasks), entry->d_name);
-		add_cpu_time(others, dirfd(tasks), entry->d_name);
+		add_other(others, dirfd(tasks), entry->d_name);
 	}
 	if (tasks)
 		closedir(tasks);
@@ -168,7 +122,7 @@ static bool has_run(const struct soft_conn *c, uint64_t *before, char *letter)
 {
 	uint64_t switches, last = *before;
 
-	if (!read_status(c->status_fd, letter, &switches)) {
+	if (!soft_thread_read(&c->thread, letter, &switches)) {
 		*letter = 'X';
 		return false;
 	}

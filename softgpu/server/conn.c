@@ -154,7 +154,7 @@ struct soft_conn *soft_conn_create(struct soft_server *s, int fd, pid_t pid, uid
 	c->fd = fd;
 	c->file2 = -1;
 	c->event_fd = -1;
-	c->status_fd = -1;
+	c->thread = SOFT_NO_THREAD;
 	c->state = SOFT_AWAY;
 	ev.data.u64 = (uintptr_t)c;
 	if (fd >= 0)
@@ -197,8 +197,7 @@ void soft_conn_destroy(struct soft_server *s, struct soft_conn *c)
 	forget(s, c->fd);
 	if (c->event_fd >= 0)
 		close(c->event_fd);
-	if (c->status_fd >= 0)
-		close(c->status_fd);
+	soft_thread_close(&c->thread);
 	drop_file2(c);
 	free(c);
 }

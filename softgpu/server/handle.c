@@ -74,16 +74,6 @@ static void reply(struct soft_server *s, struct soft_conn *c, int status, uint64
 
 /* ---- hello --------------------------------------------------------------- */
 
-static int open_status(const struct soft_server *s, const struct soft_conn *c)
-{
-	char path[64];
-
-	if (s->fuzzing)
-		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", c->proc->pid, c->tid);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 static bool hello(struct soft_server *s, struct soft_conn *c)
 {
 	const struct gp_soft_req *req = request(c);
@@ -102,8 +92,8 @@ static bool hello(struct soft_server *s, struct soft_conn *c)
 	}
 	c->kind = req->u.hello.kind;
 	c->tid = req->u.hello.tid;
-	if (c->kind == GP_SOFT_THREAD)
-		c->status_fd = open_status(s, c);
+	if (c->kind == GP_SOFT_THREAD && !s->fuzzing)
+		soft_thread_open(&c->thread, c->proc->pid, c->tid);
 	soft_reply(s, c, 0, s->id, 0, NULL, 0, fd);
 	return true;
 }

@@ -18,6 +18,7 @@
 #include "nvidia-backend/rm_abi.h"
 #include "softgpu/model.h"
 #include "softgpu/proto.h"
+#include "softgpu/server/thread_state.h"
 
 #define SOFT_CONNS_MAX 1024u
 #define SOFT_OBJECTS_MAX 4096u	      /* per client of RM */
@@ -95,7 +96,8 @@ enum soft_state {
 struct soft_conn {
 	struct soft_conn *next;
 	struct soft_proc *proc; /* NULL before HELLO */
-	int fd, event_fd, status_fd;
+	int fd, event_fd;
+	struct soft_thread_files thread;
 	uint32_t kind;
 	pid_t tid;
 	enum soft_state state;
