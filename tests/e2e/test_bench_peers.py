@@ -261,8 +261,10 @@ class Pools(unittest.TestCase):
         with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
             (run,) = json.load(f)["runs"]
         self.assertEqual(run["scheduler"], "gpreempt, pools")
-        # On a busy machine many of 20 requests may be left.
-        self.assertGreater(min(c["requests"] for c in run["clients"]), 0)
+        # On a busy machine many of the 20 requests in 1 s may be left. None is lost.
+        for client in run["clients"]:
+            self.assertGreater(client["requests"], 0, client["id"])
+            self.assertIn(client["requests"] + client["left"], (19, 20), client["id"])
         # A pool for each class.
         for name in "lc:0", "be:100":
             self.assertEqual(done.stderr.count(f"gpreempt: run: pool {name}: "), 1, done.stderr)
