@@ -29,6 +29,12 @@ static int open_file(int dir_fd, const char *folder, const char *name)
 	return openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
 }
 
+static void close_file(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 /* `stat` is "PID (NAME) LETTER ..", and the name may have any character. */
 static char letter_of(int stat_fd)
 {
@@ -76,17 +82,15 @@ void soft_thread_open(struct soft_thread_files *files, pid_t pid, pid_t tid)
 	files->count = open_file(AT_FDCWD, folder, "schedstat");
 	/* A thread that called had a CPU at least once: this kernel does not count. */
 	if (!count_of(files->count, &times) || !times) {
-		close(files->count);
+		close_file(files->count);
 		files->count = open_file(AT_FDCWD, folder, "status");
 	}
 }
 
 void soft_thread_close(struct soft_thread_files *files)
 {
-	if (files->stat >= 0)
-		close(files->stat);
-	if (files->count >= 0)
-		close(files->count);
+	close_file(files->stat);
+	close_file(files->count);
 	*files = SOFT_NO_THREAD;
 }
 
@@ -101,8 +105,7 @@ char soft_thread_letter(int tasks_fd, const char *tid)
 	const int fd = open_file(tasks_fd, tid, "stat");
 	const char letter = letter_of(fd);
 
-	if (fd >= 0)
-		close(fd);
+	close_file(fd);
 	return letter;
 }
 
@@ -112,8 +115,7 @@ bool soft_thread_cpu(int tasks_fd, const char *tid, uint64_t *ns)
 	char text[TEXT_BYTES];
 	const bool is_known = read_text(fd, text);
 
-	if (fd >= 0)
-		close(fd);
+	close_file(fd);
 	if (is_known)
 		*ns = strtoull(text, NULL, 10);
 	return is_known;
