@@ -20,8 +20,9 @@ from bench.record.models import MODELS              # noqa: E402
 
 SEED = 1
 WARM = 5                    # requests: caches and allocators fill
-SOLO, SOLO_NS = 20, 2_000_000_000   # requests to measure one; at least FEW of them in that time
-FEW = 3
+SOLO = 20                   # requests to measure one; fewer, but SOLO_LEAST, where they take SOLO_NS
+SOLO_LEAST = 3
+SOLO_NS = 2_000_000_000
 DRAIN_NS = 500_000_000      # a request may begin so long after the plan's end
 SOON_NS = 1_000_000
 WORKLOAD = re.compile(r"torch:([\w:]+)((?:,(?:batch|tokens)=\d+)*)")
@@ -129,7 +130,7 @@ def open_work(opt):
 
 def alone_ns(work):
     took = []
-    while len(took) < FEW or (len(took) < SOLO and sum(took) < SOLO_NS):
+    while len(took) < SOLO_LEAST or (len(took) < SOLO and sum(took) < SOLO_NS):
         start_ns = time.monotonic_ns()
         work.request()
         took.append(time.monotonic_ns() - start_ns)
