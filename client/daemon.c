@@ -56,12 +56,6 @@ void gp_daemon_link_regrouped(struct gp_client_device *dev)
 	gp_thread_wake();
 }
 
-void gp_daemon_link_look(struct gp_client_device *dev)
-{
-	atomic_store(&dev->link.look, true);
-	gp_thread_wake();
-}
-
 /* ---- asking ------------------------------------------------------------------ */
 
 uint64_t gp_daemon_link_ask(struct gp_client_device *dev, const struct gp_class_request *request)
@@ -638,19 +632,6 @@ static void join(struct gp_client_device *dev, int fd)
 		gone(dev);
 }
 
-/* A failed attempt takes 8 us. */
-static uint64_t look_again_ns(struct gp_client_device *dev, int err)
-{
-	bool slot;
-
-	if (dev->link.state == GP_DAEMON_LINK_MISSED || err == -EAGAIN)
-		return GP_DAEMON_LINK_NAP_NS;
-	pthread_mutex_lock(&dev->lock);
-	slot = dev->slot == GP_SLOT_HAVE;
-	gp_client_device_unlock(dev);
-	return slot ? GP_DAEMON_LINK_SLOT_NS : GP_DAEMON_LINK_LOOK_NS;
-}
-
 static void say_slot(struct gp_client_device *dev)
 {
 	pthread_mutex_lock(&dev->lock);
@@ -704,7 +685,9 @@ static void look_for_it(struct gp_client_device *dev)
 	/* A daemon has the short timeslice itself, and gives each tenant its turn. */
 	if (fd != -EAGAIN && d->state != GP_DAEMON_LINK_MISSED)
 		say_slot(dev);
-	d->next_ns = gp_wall_ns() + look_again_ns(dev, fd);
+	d->next_ns = gp_wall_ns() + (d->state == GP_DAEMON_LINK_MISSED || fd == -EAGAIN ?
+					     GP_DAEMON_LINK_NAP_NS :
+					     GP_DAEMON_LINK_LOOK_NS);
 }
 
 /* ---- in the thread's loop ------------------------------------------------------------ */
@@ -831,7 +814,7 @@ static void step(struct gp_client_device *dev, uint64_t now_ns)
 
 	switch (d->state) {
 	case GP_DAEMON_LINK_NONE:
-		if (atomic_exchange(&d->look, false) || now_ns >= d->next_ns)
+		if (now_ns >= d->next_ns)
 			look_for_it(dev);
 		break;
 	case GP_DAEMON_LINK_JOINING:
@@ -851,7 +834,7 @@ static void step(struct gp_client_device *dev, uint64_t now_ns)
 		}
 		gp_log(GP_LOG_WARN, "%s: gpreemptd is gone; continuing without it",
 		       dev->hal->id.name);
-		alone(dev, d->distrusted ? GP_DAEMON_LINK_REFUSED_NS : GP_DAEMON_LINK_SLOT_NS);
+		alone(dev, d->distrusted ? GP_DAEMON_LINK_REFUSED_NS : GP_DAEMON_LINK_LOOK_NS);
 		/* Its keepers restore all groups as well, about now. */
 		d->again_ns = gp_wall_ns() + GP_DAEMON_LINK_AGAIN_NS;
 		break;

@@ -28,9 +28,8 @@ struct gp_client_device;
 	10000000000u /* for a new daemon, which scans the process, on a busy machine */
 /* Other parts of a dead daemon have restored all groups by then. */
 #define GP_DAEMON_LINK_AGAIN_NS 2000000000u
-#define GP_DAEMON_LINK_LOOK_NS 2000000000u     /* between attempts to find a new daemon .. */
-#define GP_DAEMON_LINK_SLOT_NS 200000000u      /* .. while its short slice may be in the way */
-#define GP_DAEMON_LINK_REFUSED_NS 30000000000u /* likewise, after a refusal */
+#define GP_DAEMON_LINK_LOOK_NS 100000000u /* between attempts to find a new daemon, of 8 us .. */
+#define GP_DAEMON_LINK_REFUSED_NS 30000000000u /* .. after a refusal */
 #define GP_DAEMON_LINK_FILES_NS 5000000u       /* groups appear together: report them together */
 #define GP_DAEMON_LINK_ANSWER_NS 1000000000u   /* longest wait of an app's call */
 
@@ -56,7 +55,6 @@ struct gp_daemon_link {
 	bool said;		  /* a refusal was logged; cleared by an acceptance */
 
 	atomic_bool regrouped;
-	atomic_bool look;
 	atomic_bool manages;
 
 	/* The process's requests to the daemon. Protected by lock, a leaf. */
@@ -82,9 +80,6 @@ void gp_daemon_link_forget(struct gp_client_device *dev);
 bool gp_daemon_link_manages(const struct gp_client_device *dev);
 /** The groups of @dev changed. Any thread, under libcuda's locks too. */
 void gp_daemon_link_regrouped(struct gp_client_device *dev);
-
-/** A daemon may have started: look now. Any thread. */
-void gp_daemon_link_look(struct gp_client_device *dev);
 
 /**
  * gp_daemon_link_ask() - request a class of the daemon. It is in force when granted, or without a

@@ -53,8 +53,6 @@ static void *wait_thread(void *arg)
 		dev->slot = GP_SLOT_NONE;
 	if (!err && dev->slot_wanted && dev->slot == GP_SLOT_NONE) {
 		take(dev, fd, true);
-		/* Did its holder release it for a daemon? */
-		gp_daemon_link_look(dev);
 	} else if (!err) {
 		close(fd);
 	}

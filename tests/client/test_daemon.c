@@ -526,12 +526,11 @@ static void daemon_has_the_slot(void **state)
 	rig_end(&r);
 }
 
-/* A process may release the short slice because a daemon started. */
+/* A process may get the short slice because its holder released it for a daemon. */
 static void slot_comes_for_a_reason(void **state)
 {
 	struct gp_class_request want = be(7);
 	union gp_wire_msg msg;
-	uint64_t free_ns;
 	struct rig r;
 	int slot;
 
@@ -540,14 +539,11 @@ static void slot_comes_for_a_reason(void **state)
 	soon(slot_is_free(r.dev));
 	assert_int_equal(gp_slot_try(r.dev->hal, &slot), 0);
 	group_add(&r, 0);
-	/* The first connection fails, and the next attempt is far away. */
 	soon(atomic_load(&warnings));
 	warned(1, "another best-effort process has the short timeslice");
 	daemon_listen();
-	free_ns = gp_wall_ns();
 	close(slot);
 	r.conn = greet(&msg);
-	assert_true(gp_wall_ns() - free_ns < GP_DAEMON_LINK_LOOK_NS / 2);
 	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
 	give_page(r.conn, &msg, SEALS, &r.given);
@@ -1398,10 +1394,7 @@ static void no_other_daemon_comes(void **state)
 	assert_int_equal(fake_get(&more.resumes), 3);
 	/* And a daemon that starts later. */
 	daemon_listen();
-	gone_ns = gp_wall_ns();
 	r.conn = greet(&msg);
-	/* Soon, because it has the short slice. */
-	assert_true(gp_wall_ns() - gone_ns < GP_DAEMON_LINK_LOOK_NS / 2);
 	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	assert_true(slot_is_free(r.dev));
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
