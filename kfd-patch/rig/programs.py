@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs that run in the guest, built on the host."""
 
+import concurrent.futures
 import glob
 import os
 
@@ -55,21 +56,41 @@ def common_sources():
             if not os.path.basename(p).startswith('t_')]
 
 
+def headers_of(include):
+    return glob.glob(os.path.join(TESTS, '*.h')) + glob.glob(os.path.join(include, 'linux', '*.h'))
+
+
+def compile_c(gen, include):
+    return ['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g1', *WARN, '-pthread',
+            f'-I{include}', f'-I{TESTS}', f'-I{REPO}', f'-I{REPO}/include',
+            f'-DKERNELS_CO="{gen}/kernels.co"']
+
+
+def common_objects(out, tree):
+    """The parts that all test programs share."""
+    gen = gpu_code(out)
+    include = uapi(out, tree)
+    objects = []
+    for src in common_sources():
+        dest = os.path.join(out, 'gen', 'obj', os.path.basename(src)[:-2] + '.o')
+        if not newer(dest, [src, os.path.join(gen, 'kernels.co'), *headers_of(include)]):
+            os.makedirs(os.path.dirname(dest), exist_ok=True)
+            run([*compile_c(gen, include), '-c', '-o', dest, src])
+        objects.append(dest)
+    return objects
+
+
 def build_c(out, tree, name):
     src = os.path.join(TESTS, f'{name}.c')
     dest = os.path.join(out, 'tests', name)
     gen = gpu_code(out)
     include = uapi(out, tree)
-    deps = [src, *common_sources(), *glob.glob(os.path.join(TESTS, '*.h')),
-            os.path.join(gen, 'kernels.co'), *glob.glob(os.path.join(include, 'linux', '*.h'))]
-    if not newer(dest, deps):
+    objects = common_objects(out, tree)
+    if not newer(dest, [src, *objects, *headers_of(include)]):
         need_file('/usr/lib/x86_64-linux-gnu/libc.a', 'libc6-dev')
         os.makedirs(os.path.dirname(dest), exist_ok=True)
         link = [] if name in DYNAMIC else ['-static']
-        run(['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g1', *WARN, *link, '-pthread',
-             f'-I{include}', f'-I{TESTS}', f'-I{REPO}', f'-I{REPO}/include',
-             f'-DKERNELS_CO="{gen}/kernels.co"',
-             '-o', dest, src, *common_sources(), '-lm'])
+        run([*compile_c(gen, include), *link, '-o', dest, src, *objects, '-lm'])
     return dest
 
 
@@ -119,3 +140,10 @@ def build(out, tree, name):
         if os.path.exists(os.path.join(TESTS, 'hip', f'{name}.{suffix}')):
             return build_hip(out, os.path.join(TESTS, 'hip', f'{name}.{suffix}'))
     raise Failure(f'no source of {name} in {TESTS}')
+
+
+def build_all(out, tree, names, jobs):
+    """Build programs at once, after their common parts."""
+    common_objects(out, tree)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lambda name: build(out, tree, name), sorted(set(names))))

@@ -23,6 +23,9 @@ ROCM_FILES = ('/usr/lib/x86_64-linux-gnu/libamdhip64.so.5',
 # checking for leaks.
 BETWEEN_S = 90
 
+# Guests of two CPUs whose tests are through sooner have one core of the host.
+SHORT_S = 5
+
 # Prefix of a test's output lines with parts of files.
 ARCHIVE = 'archive: '
 
@@ -160,14 +163,18 @@ def place(session, word):
     return path, where
 
 
+def programs_of(test):
+    """The test's own, and those that it starts."""
+    return [test.program.split()[0]] + [os.path.basename(f) for f in test.files
+                                        if f.startswith('$O/kfd/tests/')]
+
+
 def files_for(session, tests):
     files = []
     for test in tests:
-        name = test.program.split()[0]
-        files.append((programs.build(session.out, session.tree, name), f't/{name}'))
-        for f in test.files:
-            if f.startswith('$O/kfd/tests/'):
-                programs.build(session.out, session.tree, os.path.basename(f))
+        names = programs_of(test)
+        built = [programs.build(session.out, session.tree, name) for name in names]
+        files.append((built[0], f't/{names[0]}'))
         files += [place(session, f) for f in test.files]
         if test.rocm:
             files += [(path, path) for path in ROCM_FILES]
@@ -183,7 +190,7 @@ def boot_once(session, tests, label, report, last):
     console = os.path.join(log_dir, f'{label}.log.console')
     mode = session.args.time or first.time
     argv = guest.qemu_argv(mode, first.cpus if mode == 'virtual' else max(2, first.cpus),
-                           first.memory, session.kernel, initrd, f'file:{console}',
+                           max(t.memory for t in tests), session.kernel, initrd, f'file:{console}',
                            'file,id=rig,path=/dev/stdout',
                            cpu=guest.FULL_CPU if first.rocm and first.avx else guest.PLAIN_CPU)
     limits = {t.name: t.limit * session.args.patience for t in tests}
@@ -211,7 +218,8 @@ def run_boot(session, tests, cores, report):
     """Boot, and boot again for the remaining tests of a broken guest. A guest that ran no test,
     without a complaint of its kernel, gets a second try."""
     first = tests[0]
-    taken = cores.take(1 if (session.args.time or first.time) == 'virtual' else 2)
+    short = sum(t.cost for t in tests) <= SHORT_S
+    taken = cores.take(1 if short or (session.args.time or first.time) == 'virtual' else 2)
     idle = False
     try:
         while tests:
@@ -315,7 +323,8 @@ def run_again(session, tests, report, most):
 
 
 def run_tests(session, tests, report):
-    names = [(t, files_for(session, [t])) for t in tests]     # build before booting
+    programs.build_all(session.out, session.tree, [n for t in tests for n in programs_of(t)],
+                       session.args.jobs)
     cores = Cores(session.args.jobs)
     threads = []
     errors = []
@@ -326,7 +335,7 @@ def run_tests(session, tests, report):
         except Exception as e:                       # shown below, and counted
             errors.append(e)
 
-    for boot in spread([t for t, _ in names], session.args.jobs):
+    for boot in spread(tests, session.args.jobs):
         threads.append(threading.Thread(target=work, args=(boot,)))
         threads[-1].start()
     for thread in threads:

@@ -51,7 +51,7 @@ class Rig(unittest.TestCase):
         session.load_lines.return_value = []
         session.archive.side_effect = lambda *_: tempfile.mkstemp(dir=self.folder)[1]
         session.label.side_effect = iter(f"guest-{n}" for n in range(9))
-        tests = [mock.Mock(program=n, time="wall", cpus=1, memory=1, rocm=False, limit=5,
+        tests = [mock.Mock(program=n, time="wall", cpus=1, memory=1, cost=9, rocm=False, limit=5,
                            timeout=5, check_scale="1", long_scale="", files=[]) for n in names]
         for test, name in zip(tests, names):
             test.name = name
