@@ -15,6 +15,9 @@ then. A sanitizer's report is final, and so is death by a signal.
 
 The file BUILD/times remembers the length and the CPU time of each test. The longest start
 first: one a core, and more of them while cores are idle, because tests wait.
+
+With --pin each test has a core of its own. Processes that hand work to each other, as over the
+software GPU, are faster on one core, and far slower where others take turns with them.
 """
 import argparse
 import ctypes
@@ -149,8 +152,8 @@ def supervise(argv, env, log):
 class Test:
     """A test that runs, under a process that supervises it."""
 
-    def __init__(self, name, argv, env, timeout, reports):
-        self.argv, self.reports = argv, reports
+    def __init__(self, name, argv, env, timeout, reports, core=None):
+        self.argv, self.reports, self.core = argv, reports, core
         self.start, self.why = time.monotonic(), None
         self.until = self.start + timeout
         self.timeout = timeout
@@ -167,6 +170,8 @@ class Test:
                 raise InterruptedError
             signal.signal(signal.SIGTERM, stop)
             signal.signal(signal.SIGINT, lambda *_: None)
+            if self.core is not None:
+                os.sched_setaffinity(0, {self.core})
             status = supervise(self.argv, env, self.log)
             code = 0 if status is None else status if status >= 0 else 128 - status
         except BaseException as error:              # it must never go on as run.py
@@ -255,9 +260,10 @@ class Idle:
         return (self.last[0] - idle) / max(self.last[1] - total, 1) * os.cpu_count()
 
 
-def run_all(jobs, times, cores, most, idle):
+def run_all(jobs, times, cores, most, idle, pin=()):
     """Run each job, the arguments of a Test; yield (job, Result) as they end. @most at once;
-    over one for each of @cores only if @idle() reports more than half of a core."""
+    over one for each of @cores only if @idle() reports more than half of a core. @pin: numbers of
+    cores; each test has one of them."""
     jobs = sorted(jobs, key=lambda job: -times.length(job[0]))
     running = {}                                    # pidfd: Test
     poll = select.poll()
@@ -269,7 +275,8 @@ def run_all(jobs, times, cores, most, idle):
             while jobs and len(running) < most and (len(running) < cores or more):
                 more = more and len(running) < cores
                 job = jobs.pop(0)
-                test = Test(*job)
+                free = set(pin) - {test.core for _, test in running.values()}
+                test = Test(*job, core=min(free, default=None))
                 running[test.pidfd] = job, test
                 poll.register(test.pidfd, select.POLLIN)
             until = min([look] * bool(jobs) + [test.until for _, test in running.values()])
@@ -392,6 +399,7 @@ def options():
     ap.add_argument("--build", required=True)
     ap.add_argument("--timeout", type=int, default=180)
     ap.add_argument("--jobs", type=int, help="tests at once, at most; else four a core")
+    ap.add_argument("--pin", action="store_true", help="one test on each core")
     ap.add_argument("--floor", type=int, default=1,
                     help="fail when fewer tests than this passed")
     ap.add_argument("--reports", help="the sanitizers' log_path, a folder")
@@ -416,7 +424,8 @@ def main():
             for test in args.tests for plain in envs
             for env, own in [with_reports(plain, args.reports)]]
     report = Report(args.tally)
-    for job, done in run_all(jobs, times, cores, args.jobs or 4 * cores, Idle()):
+    pin = os.sched_getaffinity(0) if args.pin else ()
+    for job, done in run_all(jobs, times, cores, args.jobs or len(pin) or 4 * cores, Idle(), pin):
         report.add(job, done)
         if not (done.failed or args.match or args.seeds):
             times.last[job[0]] = done.wall_s, done.cpu_s

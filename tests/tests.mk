@@ -212,7 +212,7 @@ check-memory: need-check all
 # Slurm's plugin where its header is.
 check-long: $(and $(wildcard /usr/include/slurm/spank.h),$(SPANK))
 check-long: need-check all $(THREADS) $(TOOL) $(DAEMON_FAKE) $(FAIL_CALLS)
-	$(Q)$(RUN) --timeout 600 $(E2E_LONG)
+	$(Q)$(RUN) --pin --timeout 600 $(E2E_LONG)
 	$(Q)$(RUN) --match test_rules tests/gpu/test_soft.py
 # Pods of the next Debian's containerd, if this machine can fetch it.
 NEXT_CONTAINERD := $(abspath $(O))/containerd

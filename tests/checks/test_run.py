@@ -51,6 +51,16 @@ class Run(unittest.TestCase):
         return subprocess.run([sys.executable, RUN, "--build", self.folder, *args], text=True,
                               env=env, capture_output=True, timeout=120)
 
+    def test_a_core_of_its_own(self):
+        cores = os.path.join(self.folder, "cores")
+        one = self.script("one", f"taskset -p $$ >>{cores}; sleep 1; {PASSES}")
+        done = self.run_py("--pin", "--seeds", "2", one)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        with open(cores) as f:
+            masks = [int(line.split()[-1], 16) for line in f]
+        self.assertEqual([mask.bit_count() for mask in masks], [1, 1])
+        self.assertEqual(len(set(masks)), min(2, len(os.sched_getaffinity(0))))
+
     def test_counts(self):
         tally = os.path.join(self.folder, "tally")
         done = self.run_py("--tally", tally, self.script("a", PASSES), self.script("b", PASSES))
