@@ -108,6 +108,7 @@ static void start_idle(void)
 	}
 	if (!atomic_load(&gp_quota_on))
 		gp_quota_start(UINT64_MAX, NULL);
+	gp_host_share();
 	atomic_store(&gp_memory_state, GP_MEMORY_OPEN);
 }
 
@@ -128,6 +129,8 @@ void gp_memory_start(bool lc, bool be)
 		return;
 	gp_memory.min = s.limits.min;
 	gp_memory.takes_turns = s.turns;
+	if (s.turns)
+		gp_host_share();
 	/* Programs that take turns come back at theirs, by a move. */
 	if (!s.turns && *s.hook)
 		gp_memory_hook_start(s.hook);

@@ -200,25 +200,26 @@ static bool copy_and_release(uint64_t left)
 }
 
 /* gp_memory.lock held: nothing is allocated meanwhile. */
-static bool have_host(void)
+static int have_host(void)
 {
 	static atomic_int said;
 	const uint64_t bytes = gp_memory.resident + gp_memory.out;
 	uint64_t host = 0;
+	int err = gp_host_take(bytes);
 
-	if (gp_host_grow(bytes, UINT64_MAX)) {
+	if (err && err != -ENOSPC)
 		gp_log_once(&said, GP_LOG_WARN,
 			    "cannot move %llu MiB to the host: it has too little memory that can "
 			    "be pinned; run fewer programs with --mem, or add host memory",
 			    (unsigned long long)(bytes >> 20));
-		return false;
-	}
+	if (err)
+		return err;
 	GP_EACH_PIECE(p)
 	{
 		p->host = host;
 		host += p->bytes;
 	}
-	return true;
+	return 0;
 }
 
 static void say_moved(uint64_t bytes, const char *where, uint64_t since_ns)
@@ -237,12 +238,14 @@ static void stay(int err, bool stopped)
 {
 	static atomic_int said;
 
-	gp_log_once(&said, GP_LOG_WARN, "memory stays on the device: %s", strerror(-err));
+	if (err != -ENOSPC)
+		gp_log_once(&said, GP_LOG_WARN, "memory stays on the device: %s", strerror(-err));
 	if (gp_memory.out) {
 		if (stopped)
 			come_back(gp_memory_now_ns());
 		return;
 	}
+	gp_host_leave();
 	if (stopped)
 		(void)gp_memory_stop(gp_memory.uuid, GP_MEMORY_RUN);
 	gp_move_open();
@@ -252,13 +255,19 @@ static void stay(int err, bool stopped)
 int gp_move_out(uint64_t bytes)
 {
 	const uint64_t since_ns = gp_memory_now_ns(), was_out = gp_memory.out;
+	bool stopped;
 	int err;
 
 	gp_move_shut();
 	err = gp_memory_stop(gp_memory.uuid, GP_MEMORY_MOVE);
-	if (err || !have_host() || !copy_and_release(bytes)) {
-		stay(err ? err : -EIO, !err);
-		return err ? err : -EIO;
+	stopped = !err;
+	if (!err)
+		err = have_host();
+	if (!err && !copy_and_release(bytes))
+		err = -EIO;
+	if (err) {
+		stay(err, stopped);
+		return err;
 	}
 	gp_memory.moves++;
 	say_moved(gp_memory.out - was_out, "to the host", since_ns);
@@ -351,6 +360,7 @@ static void come_back(uint64_t since_ns)
 	p->out = p->back = 0;
 	gp_memory.resident += gp_memory.out;
 	gp_memory.out = 0;
+	gp_host_leave();
 	gp_move_open();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* mover.c - the thread that owns all moves: requests wake it, and it decides on moves. */
+#include <errno.h>
 #include <semaphore.h>
 #include <string.h>
 #include <time.h>
@@ -9,6 +10,7 @@
 #include "preload/memory.h"
 #include "preload/move.h"
 #include "preload/quota.h"
+#include "runtime/log.h"
 
 #define STEP_NS 100000000      /* between attempts to come back, and steps of pinning ahead .. */
 #define PIN_QUIET_NS 500000000 /* .. after the last allocation: pinning slows it */
@@ -59,7 +61,7 @@ static void match_host(void)
 	atomic_store(&mover.resized, false);
 	if (gp_host_bytes() > need + need / 4 + HOST_SPARE)
 		gp_host_trim(need);
-	else if (!gp_host_grow(need, wanted ? UINT64_MAX : PIN_STEP) && gp_host_bytes() < need)
+	else if (gp_host_grow(need, wanted ? UINT64_MAX : PIN_STEP) > 0)
 		atomic_store(&mover.resized, true);
 }
 
@@ -121,6 +123,8 @@ static uint64_t sleep_ns(void)
 	if (!may_leave())
 		return QUIET_NS;
 	ns = gp_idle_until_ns();
+	if (!ns && !gp_host_could(atomic_load(&gp_memory.resident)))
+		return QUIET_NS;
 	return ns > NEEDED_NS ? ns : NEEDED_NS;
 }
 
@@ -154,7 +158,9 @@ static void left(int err)
 {
 	if (!err)
 		return;
-	atomic_store(&mover.failed_ns, gp_memory_now_ns());
+	/* Other programs' memory leaves the host sooner or later. */
+	if (err != -ENOSPC)
+		atomic_store(&mover.failed_ns, gp_memory_now_ns());
 	atomic_store(&mover.wanted, false);
 	atomic_store(&mover.need, 0);
 }
@@ -162,9 +168,18 @@ static void left(int err)
 /* gp_memory.lock held. */
 static void move_asked(void)
 {
+	static atomic_int said;
+	int err;
+
 	atomic_store(&mover.leaving, true);
-	left(gp_move_out(share_of(atomic_exchange(&mover.need, 0))));
+	err = gp_move_out(share_of(atomic_exchange(&mover.need, 0)));
+	left(err);
 	atomic_store(&mover.leaving, false);
+	if (err == -ENOSPC)
+		gp_log_once(&said, GP_LOG_WARN,
+			    "memory stays on the device: other programs have too much of the host "
+			    "memory that they share with this one; raise --mem-host, or add host "
+			    "memory");
 }
 
 static void serve(void)
@@ -173,7 +188,7 @@ static void serve(void)
 	if (!atomic_load(&gp_memory.out))
 		match_host();
 	wake_or_sleep();
-	if (may_leave() && gp_idle_is_due())
+	if (may_leave() && gp_idle_is_due() && gp_host_could(atomic_load(&gp_memory.resident)))
 		left(gp_idle_out());
 	if (gp_idle_is_needed())
 		gp_idle_make_room();

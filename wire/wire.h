@@ -536,6 +536,8 @@ ssize_t gp_wire_peek(int fd, union gp_wire_msg *msg, bool *any, bool *files);
 #define GP_WIRE_SHARED "socket" /* folder of GP_WIRE_RUN_DIR with the socket alone */
 #define GP_WIRE_PATH_LEN 108	/* of sun_path */
 
+#pragma GCC visibility push(default) /* also for the preload */
+
 /**
  * The path of the user's own folder for a daemon: $XDG_RUNTIME_DIR/gpreempt, or /tmp/gpreempt-UID
  * if no such directory is named. Any user can make a folder in /tmp: gp_wire_check_dir() first. 0
@@ -547,6 +549,8 @@ int gp_wire_user_dir(char *path, size_t len);
  * -ENOTDIR, also for a symbolic link; -ENOENT; other negative errno.
  */
 int gp_wire_check_dir(const char *path, mode_t refused);
+
+#pragma GCC visibility pop
 /**
  * Connect to the daemon: $GPREEMPT_DAEMON (the path of a socket; "none": no daemon), else the
  * machine's, else the user's own, in a folder with mode 0700. The listener must run as root or as

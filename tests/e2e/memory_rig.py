@@ -20,7 +20,7 @@ class MemoryRig(Rig):
         super().setUp()
         self.faults = os.path.join(self.dir, "faults")
         self.env.update(GPREEMPT_SOFTGPU_MEMORY=str(MEMORY_MIB), GPREEMPT_SOFTGPU_LINK="50000",
-                        GPREEMPT_SOFTGPU_FAULTS=self.faults)
+                        GPREEMPT_SOFTGPU_FAULTS=self.faults, XDG_RUNTIME_DIR=self.dir)
 
     def rows(self):
         """On a busy machine a process may answer too late for one list."""

@@ -19,6 +19,7 @@ from test_daemon_soft import Daemon  # noqa: E402
 MODEL_MIB, MODELS = 48, 5
 REQUESTS = 40
 NEVER = "3600s"
+HOST_PIECE = 64 << 20           # preload/host.h
 LINK, LINKS = 4096, 256         # bytes of the file of slots (hal/slot.c)
 F_OFD_SETLK = 37
 
@@ -69,6 +70,54 @@ class Idle(MemoryRig):
         self.assertGreaterEqual(sum(moved), MODELS, moved)
         self.ends(*models)
         self.says_nothing()
+
+    @staticmethod
+    def host_files(proc):
+        """inode -> pieces, of the memory that it shares."""
+        found, fds = {}, f"/proc/{proc.pid}/fd"
+        for name in os.listdir(fds):
+            if "memfd:gpreempt-host" in os.readlink(f"{fds}/{name}"):
+                st = os.stat(f"{fds}/{name}")
+                found[st.st_ino] = st.st_size // HOST_PIECE
+        return found
+
+    def shared_models(self, pieces):
+        return [self.model(how=[f"--mem-host={pieces * HOST_PIECE >> 20}MiB"]) for _ in range(MODELS)]
+
+    def test_they_share_host_memory(self):
+        """Only as much as is out at a time: two are on the device, and a third of them leaves."""
+        models = self.shared_models(MODELS - 1)
+        for _ in range(REQUESTS):
+            self.request(random.choice(models))
+        files = [self.host_files(m) for m in models]
+        self.assertEqual(len(files[0]), 1)
+        self.assertTrue(all(f == files[0] for f in files), files)
+        self.assertLessEqual(*files[0].values(), MODELS - 1)
+        self.ends(*models)
+        self.says_nothing()
+
+    def test_the_dead_give_it_back(self):
+        models = self.shared_models(MODELS - 1)
+        for _ in range(MODELS):
+            self.eventually("memory that left", lambda: any(self.is_out(m) for m in models))
+            dead = next(m for m in models if self.is_out(m))
+            self.kill(dead, signal.SIGKILL)
+            models.remove(dead)
+            models.append(self.model(how=[f"--mem-host={(MODELS - 1) * HOST_PIECE >> 20}MiB"]))
+            for m in models:
+                self.request(m)
+        self.ends(*models)
+
+    def test_without_the_others(self):
+        """Nobody may use that folder: each has memory of its own."""
+        self.env["XDG_RUNTIME_DIR"] = folder = os.path.join(self.dir, "open")
+        os.makedirs(os.path.join(folder, "gpreempt"))
+        os.chmod(os.path.join(folder, "gpreempt"), 0o777)
+        lc = self.model()
+        self.eventually("memory that left", lambda: self.is_out(lc))
+        self.request(lc)
+        self.assertEqual(self.host_files(lc), {})
+        self.ends(lc)
 
     def test_requests_at_once(self):
         """Each gets its turn when another is idle."""
@@ -169,6 +218,7 @@ class Idle(MemoryRig):
 class IdleUnderDaemon(Idle, Daemon):
     # The daemon has no part in these.
     test_killed = test_stays_until_then = test_too_little_host_memory = test_usage = None
+    test_the_dead_give_it_back = test_without_the_others = None
 
     def setUp(self):
         super().setUp()
