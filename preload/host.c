@@ -314,11 +314,13 @@ static uint64_t count_free(void)
 static int add_shared(void)
 {
 	const uint64_t n = pool.bytes / GP_HOST_PIECE;
-	int err = 0;
+	int err;
 
+	if (!gp_host_allows(pool.bytes + GP_HOST_PIECE))
+		return -ENOMEM;
 	if (n < gp_host_file_pieces(pool.file, GP_HOST_PIECE))
 		return add_piece();
-	if (!gp_host_allows(pool.bytes + GP_HOST_PIECE) || !host_has(GP_HOST_PIECE))
+	if (!host_has(GP_HOST_PIECE))
 		return -ENOMEM;
 	err = gp_host_file_grow(pool.file, n + 1, GP_HOST_PIECE);
 	return err ? err : add_piece();

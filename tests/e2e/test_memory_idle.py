@@ -96,6 +96,26 @@ class Idle(MemoryRig):
         self.ends(*models)
         self.says_nothing()
 
+    @staticmethod
+    def pinned_pieces(proc):
+        with open(f"/proc/{proc.pid}/maps") as f:
+            ends = [line.split()[0].split("-") for line in f if "memfd:gpreempt-host" in line]
+        return sum(int(to, 16) - int(at, 16) for at, to in ends) // HOST_PIECE
+
+    def test_each_has_its_own_limit(self):
+        models = [self.model() for _ in range(2)]
+        self.eventually("memory that left", lambda: all(self.is_out(m) for m in models))
+        little = self.model(how=[f"--mem-host={HOST_PIECE >> 20}MiB"])
+        self.eventually("pinned memory", lambda: self.pinned_pieces(little))
+        time.sleep(0.3)
+        self.assertEqual(self.pinned_pieces(little), 1)
+        for m in [little, *models] * 3:
+            self.request(m)
+        self.assertEqual([self.host_files(m) for m in models], [self.host_files(little)] * 2)
+        self.assertGreater(self.pinned_pieces(models[0]), 1)
+        self.assertEqual(self.pinned_pieces(little), 1)
+        self.ends(little, *models)
+
     def test_the_dead_give_it_back(self):
         models = self.shared_models(MODELS - 1)
         for _ in range(MODELS):
@@ -218,7 +238,7 @@ class Idle(MemoryRig):
 class IdleUnderDaemon(Idle, Daemon):
     # The daemon has no part in these.
     test_killed = test_stays_until_then = test_too_little_host_memory = test_usage = None
-    test_the_dead_give_it_back = test_without_the_others = None
+    test_the_dead_give_it_back = test_without_the_others = test_each_has_its_own_limit = None
 
     def setUp(self):
         super().setUp()
